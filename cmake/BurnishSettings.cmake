@@ -1,0 +1,17 @@
+# Warnings, ccache and the linker: settings of our own targets, never of a project that embeds us.
+add_library(burnish_settings INTERFACE)
+target_compile_options(burnish_settings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wcast-align -Wdouble-promotion -Wnon-virtual-dtor
+  -Woverloaded-virtual -Wimplicit-fallthrough -Wformat=2)
+if(PROJECT_IS_TOP_LEVEL)
+  target_compile_options(burnish_settings INTERFACE -Werror)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+find_program(MOLD_PROGRAM mold)
+if(MOLD_PROGRAM)
+  add_link_options(-fuse-ld=mold)
+endif()

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace burnish {
+
+/// The files of data/ (rules, cards, schemas, prompts, pages), compiled into the program. The folder
+/// that $BURNISH_DATA names goes before them, file by file.
+struct DataFile {
+  std::string name;  ///< path under data/, e.g. "rules/cpu.toml"
+  std::string content;
+  std::string origin;  ///< the path on disk, or "data/<name>" when compiled in
+};
+
+/// Errors: bad_input when there is none of that name.
+Result<DataFile> data_file(std::string_view name);
+/// All whose name starts with `prefix`, sorted by name.
+Result<std::vector<DataFile>> data_files(std::string_view prefix);
+
+}  // namespace burnish
