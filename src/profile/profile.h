@@ -87,4 +87,7 @@ Result<Reading> read_profile(const fs::path& path);
 /// Whether the path is something read_profile() reads.
 bool recognises_profile(const fs::path& path);
 
+/// read_profile() of one file's content; `name` stands for the file in errors and pointers.
+Result<Reading> read_bytes(std::string_view bytes, const fs::path& name);
+
 }  // namespace burnish::profile
