@@ -1,0 +1,87 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/statistics.h"
+#include "measure/verify.h"
+
+namespace burnish::measure {
+
+/// How times are taken; part of every record, and never changed in silence.
+struct Method {
+  std::string timer;      ///< "opencl event profiling", "cuda events", "cuda graph of 50"
+  std::string caches;     ///< "cold (128 MiB written before each launch)", "warm"
+  int repetitions = 1;    ///< launches between two time stamps
+  std::string text() const;
+};
+
+struct Latency {
+  double p50 = 0, p5 = 0, p95 = 0;  ///< seconds
+};
+
+struct Timing {
+  std::string version, workload;
+  Latency latency;        ///< cold caches
+  Latency warm;
+  std::vector<double> samples;
+  double flops = 0, bandwidth = 0;  ///< achieved, FLOP/s and B/s; 0 work gives 0
+};
+
+enum class Comparison { improved, regressed, inconclusive };
+const char* to_string(Comparison comparison);
+
+/// b against a: ratio is time(a) / time(b), so above 1 b is faster.
+struct Compared {
+  std::string a, b, workload;  ///< workload "all": weighted geometric mean
+  double ratio = 1;
+  Interval interval;
+  Comparison verdict = Comparison::inconclusive;
+};
+
+struct BenchOptions {
+  double precision = 0.01;      ///< half-width of the interval to reach, relative
+  double minimum_gain = 0.02;   ///< smaller gains are no gain
+  int smallest_samples = 8, largest_samples = 200;  ///< ABBA blocks a workload
+  double largest_seconds = 20;  ///< a workload
+  double confidence = 0.99;
+  int verified_launches = 2;    ///< of each side's timed launches, drawn in secret, checked in full
+  std::vector<std::string> workloads;  ///< empty: all
+};
+
+struct Bench {
+  std::string device;
+  Method method;
+  double launch_floor = 0;      ///< seconds: an empty kernel
+  Interval noise;               ///< of A against A, as ratios
+  std::vector<Timing> results;
+  std::vector<Compared> comparisons;
+  std::vector<Check> failed_launches;  ///< timed launches whose outputs were wrong
+  std::vector<std::string> warnings;
+  double seconds = 0;
+};
+
+/// Times candidates on all workloads under one lease: A against A first, then interleaved in ABBA
+/// blocks, with fresh inputs and addresses for every launch. `candidates[0]` is the incumbent that the
+/// others are compared with. `ceilings` floors impossible times: a time under the roofline's floor or
+/// the timer's resolution is a refused error that says so.
+Result<Bench> bench(device::Device& device, const Task& task,
+                    const std::vector<Candidate>& candidates, const device::Limits& limits,
+                    const BenchOptions& options, const std::vector<hardware::Ceiling>& ceilings,
+                    Random& random, Clock& clock);
+
+/// A quick estimate for the tuner: median of a few warm launches at one workload after a check with
+/// one seed; never the basis of a verdict. Errors: refused with the reason when the candidate is wrong,
+/// does not build, or crashes.
+struct Trial {
+  double seconds = 0;
+  int samples = 0;
+};
+Result<Trial> quick_trial(device::Device& device, const Task& task, const Candidate& candidate,
+                          const std::string& workload, const device::Limits& limits, Random& random);
+
+Json to_json(const Bench& bench);
+
+}  // namespace burnish::measure

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/statistics.h"
+#include "evidence/evidence.h"
+
+namespace burnish::workspace {
+
+/// memory/v<N>.json: what is known of a version. A superset of the fields that existing agent skills
+/// write (docs/workspace.md lists each with its unit and origin). Numbers are absent, not zero, when
+/// they were not measured.
+struct Record {
+  struct Performance {
+    std::optional<double> latency_us, tflops, bandwidth_gbps;
+    std::optional<double> tflops_peak_utilization_pct, bandwidth_peak_utilization_pct;
+    std::map<std::string, double> latency_us_by_shape;
+    std::optional<double> speedup_over_previous, speedup_over_baseline;
+    std::optional<Interval> interval;  ///< of speedup_over_previous
+    std::string verdict;               ///< improved, regressed, inconclusive
+    std::string method, device;
+    std::string latency_delta, tflops_delta, bandwidth_delta;  ///< as existing skills write them
+  };
+  struct Optimization {
+    std::string action_category, action_description, expected_impact, risks_and_rollback;
+    std::map<std::string, std::string> parameters;  ///< tunables that this version set
+    std::string agent;
+    bool enabler = false;
+  };
+  struct ProfileEvidence {
+    std::string tool_used, evidence_summary, bottleneck_type, evidence_chain;
+    std::vector<std::string> findings;  ///< ids
+    std::string pointer;                ///< profiles/v3/evidence.json
+  };
+  struct Correctness {
+    std::optional<double> rel_err;
+    std::string status;  ///< PASS, FAIL, TIMEOUT_FAIL, or empty
+    std::string why;
+  };
+  struct IsaProgress { std::string metric, target, current; bool met = false; };
+  struct Search {
+    std::string source, layer, query, finding, actionability;
+    bool is_new = false;
+  };
+  struct Pitfall { std::string error_type, error_message, root_cause, fix_applied, lesson; };
+  struct Source { std::string source_type, path_or_url, description; };
+  struct Gate {
+    std::string result;  ///< PASS, FAIL, TIMEOUT_FAIL, or empty
+    std::string failure_reason;
+    std::map<std::string, std::string> parts;  ///< correctness, performance, isa, attribution
+  };
+  struct Direction { std::string direction, rationale; };
+
+  int number = 0;              ///< N of v<N>
+  std::string version;         ///< "v3"; imported records may carry a longer name
+  int parent = -1;             ///< the version that it changed
+  bool masked = false;
+  std::string timestamp;
+  std::string artefact_hash;   ///< every file of the candidate, options, tunables
+  Performance performance;
+  Optimization optimization;
+  ProfileEvidence profile_evidence;
+  Correctness correctness;
+  std::vector<IsaProgress> isa_metric_progress;
+  std::vector<Search> search_log;
+  std::vector<Pitfall> pitfalls_and_fixes;
+  std::vector<Source> references;
+  Gate quality_gate;
+  std::vector<Direction> open_directions;
+  std::optional<std::string> git_commit_hash;  ///< resolved from git when read, never stored
+  Json other() const;                          ///< fields of other tools, kept as they were
+  void set_other(const Json& fields);
+
+ private:
+  std::string other_text_;
+};
+
+/// Errors: bad_input naming file and JSON pointer. Unknown keys at the top level are kept in other();
+/// elsewhere they are errors unless `Tolerate::odd_values` (import), which keeps every odd value in
+/// other() under its pointer instead of refusing it.
+enum class Tolerate { nothing, odd_values };
+Result<Record> record_from_json(const Json& json, const std::string& file, Tolerate tolerate);
+Json to_json(const Record& record);
+
+}  // namespace burnish::workspace

@@ -1,0 +1,156 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/error.h"
+#include "base/expression.h"
+#include "base/toml.h"
+#include "device/device.h"
+
+namespace burnish::workspace {
+
+// burnish.toml and launch.toml as they are written: shapes, bytes and launch geometry are expressions
+// over the workload's dimensions and the tunables. docs/workspace.md is the reference for both files.
+
+struct TensorDraw {
+  std::string kind = "normal";  ///< normal, uniform, integers, constant
+  double low = -1, high = 1, mean = 0, deviation = 1, constant = 0;
+};
+
+struct TensorSpec {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<Expression> shape;
+  std::string role;  ///< in, out, inout
+  TensorDraw draw;
+};
+
+struct WorkloadSpec {
+  std::string name;
+  Variables dims;
+  double weight = 1;
+  bool hot = true;
+};
+
+struct DomainSpec {
+  std::int64_t low = 1, high = 1, multiple = 1;
+};
+
+/// A knob of the kernel: a macro, with the values that may be tried.
+struct Tunable {
+  std::string name;
+  std::vector<TomlValue> values;
+  TomlValue initial;      ///< v0's value
+  std::string category;   ///< design §5
+};
+
+struct Constraint {
+  Expression when;        ///< over tunables (strings and booleans are not visible) and dimensions
+  std::string why;
+};
+
+struct ToleranceSpec {
+  std::optional<Expression> accumulation;
+  std::optional<double> relative, absolute;
+  std::string reason;     ///< required when relative or absolute is given
+  std::string non_finite = "forbidden";  ///< or "as_reference"
+  std::string repeatable = "no";         ///< or "bitwise"
+};
+
+struct StopCondition {
+  std::optional<double> utilization;   ///< of the roofline's ceiling, 0..1; default 0.9
+  std::optional<double> speedup;       ///< over v0
+  std::optional<double> seconds;       ///< weighted geometric mean of the latency
+  int max_iterations = 50;
+};
+
+struct IsaTarget {
+  std::string metric, comparison;  ///< one of < <= == >= >
+  double value = 0;
+};
+
+struct TaskSpec {
+  std::string name, description;
+  std::string language;                 ///< opencl, cuda, hip, python
+  std::string kernel_file;
+  std::vector<std::string> also;        ///< further files of the candidate
+  std::string launch_file;              ///< "launch.toml"
+  std::string reference_file;
+  std::vector<std::string> options;     ///< compiler options
+  std::vector<TensorSpec> tensors;
+  std::vector<WorkloadSpec> workloads;
+  std::map<std::string, DomainSpec> domain;
+  Expression flops, bytes;
+  std::string math_path;
+  ToleranceSpec tolerance;
+  StopCondition stop;
+  std::vector<Tunable> tunables;
+  std::vector<Constraint> constraints;
+  std::vector<IsaTarget> isa_targets;
+  std::vector<std::string> reference_projects;
+  double minimum_gain = 0.02;
+  double agent_budget_seconds = 0;      ///< 0: none
+  std::string family;                   ///< operator family for cards: "gemm", "softmax", …
+};
+
+/// A configuration of the tunables, complete.
+using Configuration = std::map<std::string, TomlValue>;
+
+/// Errors: bad_input at file:line:column with what was expected; unknown keys with the nearest right
+/// name. Expressions are checked for unknown names.
+Result<TaskSpec> parse_task(std::string_view text, const std::string& file);
+
+struct LaunchArgument {
+  enum class Kind { tensor, scratch, scalar, local, bytes, tensor_map } kind = Kind::tensor;
+  std::string name;               ///< tensor or scratch
+  DType dtype = DType::i32;       ///< scalar
+  std::optional<Expression> value;  ///< scalar value, local bytes
+  std::vector<std::pair<DType, Expression>> fields;  ///< bytes: a struct by value, with C layout
+  std::vector<Expression> box, strides;              ///< tensor_map
+  std::map<std::string, std::string> map_options;
+};
+
+struct LaunchKernel {
+  std::string name;
+  std::vector<Expression> grid, block, cluster;  ///< 1 to 3 each; grid in blocks
+  std::optional<Expression> shared_bytes;
+  std::vector<LaunchArgument> arguments;
+  std::optional<Expression> when;                ///< over dimensions and tunables
+  std::vector<std::string> arch;                 ///< prefixes; empty: any
+};
+
+struct LaunchSpec {
+  std::vector<std::pair<std::string, Expression>> scratch;  ///< name, bytes
+  std::vector<std::pair<std::string, Expression>> let;      ///< named intermediate values, in order
+  std::vector<LaunchKernel> kernels;
+  std::optional<Expression> requires_expression;  ///< dimensions outside are refused, not computed
+  std::map<std::string, TomlValue> tunables;      ///< the candidate's values; others are initial
+};
+
+Result<LaunchSpec> parse_launch(std::string_view text, const std::string& file,
+                                const TaskSpec& task);
+
+/// launch.toml's text with the [tunables] table set to `values`; everything else is kept byte for byte.
+Result<std::string> with_tunables(std::string_view launch_text, const std::string& file,
+                                  const Configuration& values);
+
+/// The candidate's complete configuration: its own values over the initial ones.
+Configuration configuration(const TaskSpec& task, const LaunchSpec& launch);
+/// Empty when the configuration is allowed at every workload, else why not.
+std::string violated_constraint(const TaskSpec& task, const Configuration& configuration);
+
+/// The plan at these dimensions. Errors: refused outside `requires`; bad_input at the expression that
+/// cannot be evaluated.
+Result<device::LaunchPlan> resolve(const TaskSpec& task, const LaunchSpec& launch,
+                                   const Configuration& configuration, const Variables& dims,
+                                   const std::string& arch);
+
+/// Macro text of a configuration: integers and numbers as they are, booleans 0 or 1, strings bare.
+std::map<std::string, std::string> macros(const Configuration& configuration);
+std::string to_text(const TomlValue& value);
+
+}  // namespace burnish::workspace
