@@ -11,6 +11,10 @@ function(burnish_module name)
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
 
+  if(NOT sources)  # a module of headers only still is a library that others link
+    set(sources ${CMAKE_CURRENT_BINARY_DIR}/headers_only.cpp)
+    file(CONFIGURE OUTPUT ${sources} CONTENT "")
+  endif()
   add_library(burnish_${name} STATIC ${sources})
   target_include_directories(burnish_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   list(TRANSFORM arg_DEPENDS PREPEND burnish_)
