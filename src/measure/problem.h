@@ -9,6 +9,7 @@
 
 #include "base/dtype.h"
 #include "base/expression.h"
+#include "base/process.h"
 #include "device/device.h"
 #include "hardware/roofline.h"
 
