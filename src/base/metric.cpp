@@ -15,7 +15,9 @@ bool differ(const Metric& a, const Metric& b) {
   if (std::isnan(a.value) || std::isnan(b.value)) return std::isnan(a.value) != std::isnan(b.value);
   if (a.value == b.value) return false;
   // Two profilers print the same counter with six digits or so.
-  return !(std::fabs(a.value - b.value) <= 1e-6 * std::max(std::fabs(a.value), std::fabs(b.value)));
+  const double slack = std::max(1e-6 * std::max(std::fabs(a.value), std::fabs(b.value)),
+                                a.resolution + b.resolution);
+  return !(std::fabs(a.value - b.value) <= slack);
 }
 
 std::string told(const Metric& metric) {

@@ -25,6 +25,8 @@ struct Metric {
   std::string unit;  ///< SI base: "s", "B", "B/s", "Hz", "%", "1"; "text" when `text` is the value
   std::string text;  ///< for metrics that are words (occupancy.limiter)
   Where where;
+  /// Half a step of the last digit that the artefact printed, in `unit`; 0 when the value is exact.
+  double resolution = 0;
 };
 
 /// Metrics by name, each once; the first to be added wins, and a second value that differs is kept
