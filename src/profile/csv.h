@@ -43,6 +43,8 @@ class CsvReader {
   std::string_view rest() const { return text_.substr(position_); }
   /// Steps over one line of rest() without looking at it.
   void skip_line();
+  /// Steps over some bytes of rest().
+  void skip(std::size_t bytes);
   /// Goes back to the start of the current record, or of the one that next() failed on.
   void rewind_record();
 
