@@ -218,6 +218,16 @@ Place TomlFields::place(const std::string& key) const {
   return where.line == 0 ? node_->place : where;
 }
 
+std::vector<Place> TomlFields::places(const std::string& key) const {
+  std::vector<Place> result;
+  if (const auto* array = (*node_->table)[key].as_array()) {
+    for (const toml::node& element : *array) {
+      result.push_back(state_->place(element.source().begin));
+    }
+  }
+  return result;
+}
+
 std::string TomlFields::string(const std::string& key) {
   return state_->require(*node_, key) == nullptr ? "" : string(key, "");
 }
@@ -359,6 +369,12 @@ std::vector<TomlFields> TomlFields::tables(const std::string& key) {
 void TomlFields::fail(const std::string& key, std::string message, std::string hint) {
   state_->record(bad_input(std::move(message)).at(place(key)).with_hint(std::move(hint)));
 }
+
+void TomlFields::fail(Place place, std::string message, std::string hint) {
+  state_->record(bad_input(std::move(message)).at(std::move(place)).with_hint(std::move(hint)));
+}
+
+bool TomlFields::failed() const { return state_->mistake.has_value(); }
 
 Result<void> TomlFields::finish() {
   for (const auto& entry : state_->nodes) {

@@ -28,6 +28,7 @@ class TomlFields {
   std::vector<std::string> keys() const;
   Place place() const;                         ///< of the table itself
   Place place(const std::string& key) const;   ///< of the key's value; the table's when absent
+  std::vector<Place> places(const std::string& key) const;  ///< of the elements of an array
 
   // Without a fallback the key is required.
   std::string string(const std::string& key);
@@ -52,6 +53,8 @@ class TomlFields {
 
   /// Records a mistake that the caller found in the value of `key`.
   void fail(const std::string& key, std::string message, std::string hint = "");
+  void fail(Place place, std::string message, std::string hint = "");
+  bool failed() const;  ///< whether a mistake is recorded
   /// The first mistake, or the first key that no getter asked for, in this table and its children.
   Result<void> finish();
 
