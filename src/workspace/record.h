@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -36,6 +38,15 @@ struct Record {
     std::vector<std::string> findings;  ///< ids
     std::string pointer;                ///< profiles/v3/evidence.json
   };
+  /// What an agent tried within the iteration, in its own words.
+  struct Experiment {
+    std::optional<std::int64_t> index;
+    std::string name, hypothesis, change, evidence, result, decision;
+  };
+  struct Experience {
+    std::optional<std::int64_t> experiment_count, recorded_experiment_count;
+    std::vector<Experiment> experiments;
+  };
   struct Correctness {
     std::optional<double> rel_err;
     std::string status;  ///< PASS, FAIL, TIMEOUT_FAIL, or empty
@@ -46,6 +57,7 @@ struct Record {
     std::string source, layer, query, finding, actionability;
     bool is_new = false;
   };
+  /// error_type: compilation, runtime, accuracy, performance, isa, attribution, timeout, or empty.
   struct Pitfall { std::string error_type, error_message, root_cause, fix_applied, lesson; };
   struct Source { std::string source_type, path_or_url, description; };
   struct Gate {
@@ -64,6 +76,7 @@ struct Record {
   Performance performance;
   Optimization optimization;
   ProfileEvidence profile_evidence;
+  Experience experience;
   Correctness correctness;
   std::vector<IsaProgress> isa_metric_progress;
   std::vector<Search> search_log;
@@ -84,6 +97,28 @@ struct Record {
 /// other() under its pointer instead of refusing it.
 enum class Tolerate { nothing, odd_values };
 Result<Record> record_from_json(const Json& json, const std::string& file, Tolerate tolerate);
+/// The same from the file's text. With `Tolerate::odd_values` the bare words NaN and Infinity, which
+/// JSON does not have but Python writes, are read as strings.
+Result<Record> record_from_text(std::string_view text, const std::string& file, Tolerate tolerate);
 Json to_json(const Record& record);
+
+/// N of "v<N>" or "v<N>_and_more"; absent when it is neither.
+std::optional<int> version_number(std::string_view version);
+
+/// A field as `memory update` and the schema see it.
+struct RecordField {
+  enum class Kind {
+    text, choice, number, integer, flag,
+    loose,          ///< text, or a number that becomes text
+    texts,          ///< array of strings
+    numbers, words, ///< object with any keys, of numbers or of strings
+    interval,       ///< {"low": number, "high": number}, or null
+    list,           ///< array of objects
+  };
+  std::string path;  ///< "performance.latency_us"; fields of a list's elements: "search_log.*.query"
+  Kind kind;
+  std::vector<std::string> allowed;  ///< of a choice, the empty string aside
+};
+const std::vector<RecordField>& record_fields();
 
 }  // namespace burnish::workspace

@@ -46,10 +46,11 @@ struct Tunable {
   std::vector<TomlValue> values;
   TomlValue initial;      ///< v0's value
   std::string category;   ///< design §5
+  std::string why;        ///< for people and agents; may be empty
 };
 
 struct Constraint {
-  Expression when;        ///< over tunables (strings and booleans are not visible) and dimensions
+  Expression when;        ///< over tunables (booleans are 0 or 1, strings not visible) and dimensions
   std::string why;
 };
 
@@ -62,7 +63,7 @@ struct ToleranceSpec {
 };
 
 struct StopCondition {
-  std::optional<double> utilization;   ///< of the roofline's ceiling, 0..1; default 0.9
+  std::optional<double> utilization;   ///< of the roofline's ceiling, 0..1; 0.9 when no goal is given
   std::optional<double> speedup;       ///< over v0
   std::optional<double> seconds;       ///< weighted geometric mean of the latency
   int max_iterations = 50;
@@ -110,8 +111,11 @@ struct LaunchArgument {
   DType dtype = DType::i32;       ///< scalar
   std::optional<Expression> value;  ///< scalar value, local bytes
   std::vector<std::pair<DType, Expression>> fields;  ///< bytes: a struct by value, with C layout
-  std::vector<Expression> box, strides;              ///< tensor_map
-  std::map<std::string, std::string> map_options;
+  // tensor_map: extents in elements, outermost first. An empty shape is the tensor's own, empty
+  // strides are those of a dense row-major array, empty element_strides are ones.
+  std::vector<Expression> shape, strides, box, element_strides;
+  std::map<std::string, std::string> map_options;    ///< swizzle, interleave, l2_promotion, fill
+  Place place;
 };
 
 struct LaunchKernel {
@@ -121,6 +125,7 @@ struct LaunchKernel {
   std::vector<LaunchArgument> arguments;
   std::optional<Expression> when;                ///< over dimensions and tunables
   std::vector<std::string> arch;                 ///< prefixes; empty: any
+  Place place;
 };
 
 struct LaunchSpec {
@@ -129,17 +134,24 @@ struct LaunchSpec {
   std::vector<LaunchKernel> kernels;
   std::optional<Expression> requires_expression;  ///< dimensions outside are refused, not computed
   std::map<std::string, TomlValue> tunables;      ///< the candidate's values; others are initial
+  std::string file;
 };
+
+/// Besides what parse_task() checks: every launch of the candidate's configuration is worked out at
+/// every workload that `requires` admits, so that a grid that comes out negative is found here.
 
 Result<LaunchSpec> parse_launch(std::string_view text, const std::string& file,
                                 const TaskSpec& task);
 
-/// launch.toml's text with the [tunables] table set to `values`; everything else is kept byte for byte.
+/// launch.toml's text with `values` in its [tunables] table, which is added at the end when there is
+/// none; everything else, other keys of that table too, is kept byte for byte.
 Result<std::string> with_tunables(std::string_view launch_text, const std::string& file,
                                   const Configuration& values);
 
 /// The candidate's complete configuration: its own values over the initial ones.
 Configuration configuration(const TaskSpec& task, const LaunchSpec& launch);
+/// What expressions see of a configuration: numbers, and booleans as 0 or 1.
+Variables variables(const Configuration& configuration);
 /// Empty when the configuration is allowed at every workload, else why not.
 std::string violated_constraint(const TaskSpec& task, const Configuration& configuration);
 
@@ -149,8 +161,11 @@ Result<device::LaunchPlan> resolve(const TaskSpec& task, const LaunchSpec& launc
                                    const Configuration& configuration, const Variables& dims,
                                    const std::string& arch);
 
-/// Macro text of a configuration: integers and numbers as they are, booleans 0 or 1, strings bare.
+/// Macro text of a configuration: integers as they are, other numbers with a point or exponent,
+/// booleans 0 or 1, strings bare.
 std::map<std::string, std::string> macros(const Configuration& configuration);
 std::string to_text(const TomlValue& value);
+/// The value that to_text() wrote, as the tunable's type; absent when it is no value of that type.
+std::optional<TomlValue> parse_value(const Tunable& tunable, std::string_view text);
 
 }  // namespace burnish::workspace

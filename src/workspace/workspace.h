@@ -28,7 +28,9 @@ using Files = std::map<std::string, std::string>;
 struct Entry {
   std::int64_t sequence = 0;
   std::string time;
-  std::string event;  ///< init, baseline, profile, plan, implement, gate, commit, restore, mask, stop, …
+  /// init, baseline, profile, plan, implement, gate, commit, restore, stop, …; "memory" entries are
+  /// changes to settled records (memory.h), which are no transition and can stand between any two.
+  std::string event;
   enum class Phase { begin, done } phase = Phase::done;
   int version = 0;
   std::string detail_text;  ///< JSON object as one line
@@ -41,10 +43,13 @@ class Workspace {
   enum class Access { read, write };
 
   /// Makes a workspace from a folder that holds burnish.toml, kernel, launch spec and reference: copies
-  /// them, writes .gitignore, starts the git repository and makes the first commit. Errors: the target
-  /// exists, the task is malformed, git is missing.
+  /// them, writes .gitignore, starts the git repository, makes the first commit and the journal's first
+  /// entry (`init`, done). It appears under its name whole or not at all. Errors: the target exists,
+  /// the task is malformed, git is missing.
   static Result<Workspace> create(const fs::path& folder, const fs::path& from, World world);
   /// Errors: bad_input when the folder is no workspace; environment when another process holds it.
+  /// With `Access::write` a torn last line of the journal is dropped, a half-done change of settled
+  /// records is undone, and what a killed process left behind (temporary files, git's locks) removed.
   static Result<Workspace> open(const fs::path& folder, Access access, World world);
 
   Workspace(Workspace&&) noexcept;
@@ -56,9 +61,11 @@ class Workspace {
   World& world();
 
   // The candidate.
+  // A file that is a symbolic link or no regular file is refused.
   Result<Files> candidate() const;                 ///< in the working tree
+  Result<Files> candidate_in(const fs::path& root) const;  ///< in a worktree
   Result<LaunchSpec> launch(const Files& files) const;
-  Result<void> put_candidate(const Files& files);  ///< atomic a file
+  Result<void> put_candidate(const Files& files);  ///< all its files, each atomic
   std::string artefact_hash(const Files& files) const;
 
   // Records (memory/), plans, reports.
@@ -75,9 +82,11 @@ class Workspace {
   Result<void> append(const std::string& event, Entry::Phase phase, int version, const Json& detail);
 
   // Git. Hooks, signing and the user's configuration are off; the user is burnish's own.
+  /// Commits `paths` (files that are new, changed or gone) and nothing else. A version below 0 gets no
+  /// trailer.
   Result<void> commit(const std::string& subject, const std::string& body, int version,
                       const std::vector<std::string>& paths);
-  /// The commit with the trailer `Burnish-Version: v<N>`, absent when there is none.
+  /// The newest commit with the trailer `Burnish-Version: v<N>`, absent when there is none.
   Result<std::optional<std::string>> commit_of(int version) const;
   Result<Files> candidate_at(const std::string& commit) const;
   /// Working tree and index back to HEAD, for the candidate's files, memory, plans and reports.
@@ -86,7 +95,8 @@ class Workspace {
   /// A git worktree at HEAD for an agent to work in; removed by drop_worktree().
   Result<fs::path> make_worktree(const std::string& name);
   Result<void> drop_worktree(const fs::path& path);
-  /// Files that differ in a worktree from HEAD, untracked ones included.
+  /// Files that differ in a worktree from this workspace's HEAD, whatever was committed there:
+  /// contents, modes and kinds, untracked files included, ignored ones not. Sorted.
   Result<std::vector<std::string>> changed_files(const fs::path& worktree) const;
 
  private:
