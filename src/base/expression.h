@@ -28,6 +28,7 @@ class Expression {
   static Result<Expression> parse(std::string_view text, std::optional<Place> place = {});
 
   const std::string& text() const { return text_; }
+  const std::optional<Place>& place() const { return place_; }
   /// The names that it reads.
   const std::set<std::string, std::less<>>& variables() const { return variables_; }
   /// Errors: a variable without a value (named, with the nearest known), or a result that is not
