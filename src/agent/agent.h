@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "device/device.h"
+#include "evidence/evidence.h"
+#include "knowledge/knowledge.h"
+#include "workspace/plan.h"
+#include "workspace/workspace.h"
+
+namespace burnish::agent {
+
+/// What planning may look at: this version's findings and the unmasked history. Masked records are not
+/// in it.
+struct Situation {
+  const workspace::TaskSpec& task;
+  const device::DeviceInfo& device;
+  const knowledge::CardBase& cards;
+  int version = 0;  ///< to be made
+  int parent = 0;   ///< the incumbent
+  std::string parent_hash;
+  workspace::Files candidate;                   ///< the incumbent's files
+  workspace::Configuration configuration;       ///< the incumbent's
+  evidence::Subject subject;                    ///< the incumbent's metrics
+  std::vector<evidence::Finding> findings;      ///< ranked
+  std::string evidence_pointer;                 ///< profiles/v3/evidence.json
+  std::vector<workspace::Record> history;       ///< unmasked, sorted
+};
+
+/// A cheap measurement of one configuration, for searching; never a verdict.
+struct Trial {
+  workspace::Configuration configuration;
+  std::optional<double> seconds;  ///< absent: invalid, `status` says why
+  std::string status;             ///< "ok", "constraint: …", "does not build: …", "wrong: …", …
+};
+
+/// Evaluations, as the loop hands them to an agent. Every trial is recorded before it returns.
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+  /// Errors only when evaluating is not possible at all; an unfit configuration is a Trial.
+  virtual Result<Trial> evaluate(const workspace::Files& files,
+                                 const workspace::Configuration& configuration) = 0;
+};
+
+/// Whoever plans and makes the change.
+class Agent {
+ public:
+  virtual ~Agent() = default;
+  virtual std::string name() const = 0;
+  /// Absent: no direction is left.
+  virtual Result<std::optional<workspace::Plan>> plan(const Situation& situation) = 0;
+  /// The candidate's files after the change. The loop refuses files that are not the candidate's.
+  virtual Result<workspace::Files> implement(const Situation& situation,
+                                             const workspace::Plan& plan, Evaluator& evaluator) = 0;
+};
+
+/// burnish's own: searches the tunables of the category with the largest bound.
+std::unique_ptr<Agent> make_tuner();
+
+/// Applies a series of patches (`*.patch`, sorted, each with a plan's front matter before the diff),
+/// one an iteration, so that a recorded story can be run and judged again.
+Result<std::unique_ptr<Agent>> make_replay(const fs::path& folder, workspace::World world);
+
+}  // namespace burnish::agent
