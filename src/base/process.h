@@ -18,15 +18,15 @@ namespace burnish {
 /// One program to run. It starts in its own session and process group, and is killed with every
 /// descendant, those that escaped with setsid() too, when it ends, times out or outgrows a limit.
 struct ProcessSpec {
-  std::vector<std::string> argv;  ///< argv[0] is looked up on PATH unless it holds a '/'
+  std::vector<std::string> argv;  ///< argv[0]: on the PATH it gets, or with a '/' in `folder`
   fs::path folder;                ///< working folder; empty: this process's
   std::optional<std::map<std::string, std::string>> environment;  ///< whole; absent: inherited
   std::map<std::string, std::string> extra_environment;           ///< added on top
   std::string input;                                              ///< written to its standard input
-  std::vector<std::pair<int, int>> pass_fds;  ///< {our descriptor, its number in the child}
-  std::chrono::milliseconds deadline{60'000};
-  std::uint64_t output_limit = 64u << 20;  ///< bytes kept of stdout and of stderr; more ends it
-  std::uint64_t memory_limit = 0;          ///< resident bytes of the whole tree; 0: none
+  std::vector<std::pair<int, int>> pass_fds;   ///< {our descriptor, its number in the child}
+  std::chrono::milliseconds deadline{60'000};  ///< of run(): SIGTERM, and SIGKILL a second later
+  std::uint64_t output_limit = 64u << 20;      ///< bytes kept of stdout and of stderr; more ends it
+  std::uint64_t memory_limit = 0;              ///< resident bytes of the whole tree; 0: none
 };
 
 struct ProcessResult {
@@ -52,7 +52,8 @@ class ProcessRunner {
 ProcessRunner& real_process_runner();
 
 /// A program that stays alive and is talked to over its standard input and output; the worker.
-/// Not thread-safe.
+/// Not thread-safe. ProcessSpec::deadline does not count here: each call has its own. A limit of
+/// memory is held while a call waits.
 class ChildProcess {
  public:
   static Result<ChildProcess> start(const ProcessSpec& spec);
@@ -66,7 +67,8 @@ class ChildProcess {
   Result<std::string> read(std::size_t size, std::chrono::milliseconds deadline);
   /// What it wrote to standard error so far, the last `output_limit` bytes.
   std::string errors() const;
-  /// Kills the tree and says how the child had ended.
+  /// Closes its standard input, gives it 200 ms to end by itself, kills the tree and says how the
+  /// child ended. `output` is what was never read.
   ProcessResult finish();
   int pid() const;
 
