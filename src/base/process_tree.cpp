@@ -403,6 +403,7 @@ ProcessTree::ProcessTree(const ProcessSpec& spec, Overflow overflow)
     : name_(spec.argv[0]),
       overflow_(overflow),
       output_limit_(spec.output_limit),
+      error_limit_(spec.error_limit),
       memory_limit_(spec.memory_limit),
       input_(spec.input) {}
 
@@ -540,6 +541,11 @@ void ProcessTree::read_from(int& fd, std::string& kept, bool is_output) {
     return;
   }
   kept.append(chunk.data(), static_cast<std::size_t>(got));
+  if (overflow_ == Overflow::waits && !is_output && error_limit_ > 0 &&
+      kept.size() > error_limit_) {
+    kept.resize(static_cast<std::size_t>(error_limit_));
+    kill(ProcessResult::End::output_limit);
+  }
   if (kept.size() <= output_limit_) return;
   if (overflow_ == Overflow::ends) {
     kept.resize(static_cast<std::size_t>(output_limit_));

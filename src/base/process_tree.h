@@ -69,6 +69,7 @@ class ProcessTree {
   std::string name_;
   Overflow overflow_;
   std::uint64_t output_limit_;
+  std::uint64_t error_limit_;
   std::uint64_t memory_limit_;
   Time started_;
   Time next_memory_check_;
