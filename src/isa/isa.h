@@ -50,6 +50,14 @@ struct BasicBlock {
   int loop = -1;  ///< innermost loop, or -1
 };
 
+/// One argument of a kernel, as the artefact describes it.
+struct KernelArgument {
+  std::string name;          ///< empty when the artefact does not name it
+  std::string kind;          ///< "by_value", "global_buffer", "hidden_block_count_x", …
+  std::int64_t offset = 0;   ///< bytes into the argument block
+  std::int64_t size = 0;     ///< bytes
+};
+
 /// One kernel of a code object. What the artefact does not say is absent.
 struct Kernel {
   std::string name;          ///< demangled when possible
@@ -59,6 +67,7 @@ struct Kernel {
   std::optional<std::int64_t> shared_bytes, scratch_bytes;
   std::optional<std::int64_t> spill_loads, spill_stores, spill_bytes;
   std::optional<std::int64_t> workgroup_limit;  ///< largest block the code was built for, threads
+  std::vector<KernelArgument> arguments;        ///< empty when the artefact does not list them
   std::vector<Instruction> instructions;        ///< empty for resource-only artefacts
   std::vector<BasicBlock> blocks;
   std::vector<Loop> loops;
