@@ -13,9 +13,9 @@
 
 namespace burnish::workspace {
 
-/// memory/v<N>.json: what is known of a version. A superset of the fields that existing agent skills
-/// write (docs/workspace.md lists each with its unit and origin). Numbers are absent, not zero, when
-/// they were not measured.
+/// memory/v<N>.json: what is known of a version. A superset of the fields that existing agent
+/// skills write (docs/workspace.md lists each with its unit and origin). Numbers are absent, not
+/// zero, when they were not measured.
 struct Record {
   struct Performance {
     std::optional<double> latency_us, tflops, bandwidth_gbps;
@@ -52,27 +52,36 @@ struct Record {
     std::string status;  ///< PASS, FAIL, TIMEOUT_FAIL, or empty
     std::string why;
   };
-  struct IsaProgress { std::string metric, target, current; bool met = false; };
+  struct IsaProgress {
+    std::string metric, target, current;
+    bool met = false;
+  };
   struct Search {
     std::string source, layer, query, finding, actionability;
     bool is_new = false;
   };
   /// error_type: compilation, runtime, accuracy, performance, isa, attribution, timeout, or empty.
-  struct Pitfall { std::string error_type, error_message, root_cause, fix_applied, lesson; };
-  struct Source { std::string source_type, path_or_url, description; };
+  struct Pitfall {
+    std::string error_type, error_message, root_cause, fix_applied, lesson;
+  };
+  struct Source {
+    std::string source_type, path_or_url, description;
+  };
   struct Gate {
     std::string result;  ///< PASS, FAIL, TIMEOUT_FAIL, or empty
     std::string failure_reason;
     std::map<std::string, std::string> parts;  ///< correctness, performance, isa, attribution
   };
-  struct Direction { std::string direction, rationale; };
+  struct Direction {
+    std::string direction, rationale;
+  };
 
-  int number = 0;              ///< N of v<N>
-  std::string version;         ///< "v3"; imported records may carry a longer name
-  int parent = -1;             ///< the version that it changed
+  int number = 0;       ///< N of v<N>
+  std::string version;  ///< "v3"; imported records may carry a longer name
+  int parent = -1;      ///< the version that it changed
   bool masked = false;
   std::string timestamp;
-  std::string artefact_hash;   ///< every file of the candidate, options, tunables
+  std::string artefact_hash;  ///< every file of the candidate, options, tunables
   Performance performance;
   Optimization optimization;
   ProfileEvidence profile_evidence;
@@ -92,13 +101,13 @@ struct Record {
   std::string other_text_;
 };
 
-/// Errors: bad_input naming file and JSON pointer. Unknown keys at the top level are kept in other();
-/// elsewhere they are errors unless `Tolerate::odd_values` (import), which keeps every odd value in
-/// other() under its pointer instead of refusing it.
+/// Errors: bad_input naming file and JSON pointer. Unknown keys at the top level are kept in
+/// other(); elsewhere they are errors unless `Tolerate::odd_values` (import), which keeps every odd
+/// value in other() under its pointer instead of refusing it.
 enum class Tolerate { nothing, odd_values };
 Result<Record> record_from_json(const Json& json, const std::string& file, Tolerate tolerate);
-/// The same from the file's text. With `Tolerate::odd_values` the bare words NaN and Infinity, which
-/// JSON does not have but Python writes, are read as strings.
+/// The same from the file's text. With `Tolerate::odd_values` the bare words NaN and Infinity,
+/// which JSON does not have but Python writes, are read as strings.
 Result<Record> record_from_text(std::string_view text, const std::string& file, Tolerate tolerate);
 Json to_json(const Record& record);
 
@@ -108,14 +117,20 @@ std::optional<int> version_number(std::string_view version);
 /// A field as `memory update` and the schema see it.
 struct RecordField {
   enum class Kind {
-    text, choice, number, integer, flag,
-    loose,          ///< text, or a number that becomes text
-    texts,          ///< array of strings
-    numbers, words, ///< object with any keys, of numbers or of strings
-    interval,       ///< {"low": number, "high": number}, or null
-    list,           ///< array of objects
+    text,
+    choice,
+    number,
+    integer,
+    flag,
+    loose,  ///< text, or a number that becomes text
+    texts,  ///< array of strings
+    numbers,
+    words,     ///< object with any keys, of numbers or of strings
+    interval,  ///< {"low": number, "high": number}, or null
+    list,      ///< array of objects
   };
-  std::string path;  ///< "performance.latency_us"; fields of a list's elements: "search_log.*.query"
+  std::string
+      path;  ///< "performance.latency_us"; fields of a list's elements: "search_log.*.query"
   Kind kind;
   std::vector<std::string> allowed;  ///< of a choice, the empty string aside
 };

@@ -13,8 +13,9 @@
 
 namespace burnish::workspace {
 
-// burnish.toml and launch.toml as they are written: shapes, bytes and launch geometry are expressions
-// over the workload's dimensions and the tunables. docs/workspace.md is the reference for both files.
+// burnish.toml and launch.toml as they are written: shapes, bytes and launch geometry are
+// expressions over the workload's dimensions and the tunables. docs/workspace.md is the reference
+// for both files.
 
 struct TensorDraw {
   std::string kind = "normal";  ///< normal, uniform, integers, constant
@@ -44,28 +45,29 @@ struct DomainSpec {
 struct Tunable {
   std::string name;
   std::vector<TomlValue> values;
-  TomlValue initial;      ///< v0's value
-  std::string category;   ///< design §5
-  std::string why;        ///< for people and agents; may be empty
+  TomlValue initial;     ///< v0's value
+  std::string category;  ///< design §5
+  std::string why;       ///< for people and agents; may be empty
 };
 
 struct Constraint {
-  Expression when;        ///< over tunables (booleans are 0 or 1, strings not visible) and dimensions
+  Expression when;  ///< over tunables (booleans are 0 or 1, strings not visible) and dimensions
   std::string why;
 };
 
 struct ToleranceSpec {
   std::optional<Expression> accumulation;
   std::optional<double> relative, absolute;
-  std::string reason;     ///< required when relative or absolute is given
+  std::string reason;                    ///< required when relative or absolute is given
   std::string non_finite = "forbidden";  ///< or "as_reference"
   std::string repeatable = "no";         ///< or "bitwise"
 };
 
 struct StopCondition {
-  std::optional<double> utilization;   ///< of the roofline's ceiling, 0..1; 0.9 when no goal is given
-  std::optional<double> speedup;       ///< over v0
-  std::optional<double> seconds;       ///< weighted geometric mean of the latency
+  std::optional<double>
+      utilization;                ///< of the roofline's ceiling, 0..1; 0.9 when no goal is given
+  std::optional<double> speedup;  ///< over v0
+  std::optional<double> seconds;  ///< weighted geometric mean of the latency
   int max_iterations = 50;
 };
 
@@ -76,12 +78,12 @@ struct IsaTarget {
 
 struct TaskSpec {
   std::string name, description;
-  std::string language;                 ///< opencl, cuda, hip, python
+  std::string language;  ///< opencl, cuda, hip, python
   std::string kernel_file;
-  std::vector<std::string> also;        ///< further files of the candidate
-  std::string launch_file;              ///< "launch.toml"
+  std::vector<std::string> also;  ///< further files of the candidate
+  std::string launch_file;        ///< "launch.toml"
   std::string reference_file;
-  std::vector<std::string> options;     ///< compiler options
+  std::vector<std::string> options;  ///< compiler options
   std::vector<TensorSpec> tensors;
   std::vector<WorkloadSpec> workloads;
   std::map<std::string, DomainSpec> domain;
@@ -94,27 +96,27 @@ struct TaskSpec {
   std::vector<IsaTarget> isa_targets;
   std::vector<std::string> reference_projects;
   double minimum_gain = 0.02;
-  double agent_budget_seconds = 0;      ///< 0: none
-  std::string family;                   ///< operator family for cards: "gemm", "softmax", …
+  double agent_budget_seconds = 0;  ///< 0: none
+  std::string family;               ///< operator family for cards: "gemm", "softmax", …
 };
 
 /// A configuration of the tunables, complete.
 using Configuration = std::map<std::string, TomlValue>;
 
-/// Errors: bad_input at file:line:column with what was expected; unknown keys with the nearest right
-/// name. Expressions are checked for unknown names.
+/// Errors: bad_input at file:line:column with what was expected; unknown keys with the nearest
+/// right name. Expressions are checked for unknown names.
 Result<TaskSpec> parse_task(std::string_view text, const std::string& file);
 
 struct LaunchArgument {
   enum class Kind { tensor, scratch, scalar, local, bytes, tensor_map } kind = Kind::tensor;
-  std::string name;               ///< tensor or scratch
-  DType dtype = DType::i32;       ///< scalar
-  std::optional<Expression> value;  ///< scalar value, local bytes
+  std::string name;                                  ///< tensor or scratch
+  DType dtype = DType::i32;                          ///< scalar
+  std::optional<Expression> value;                   ///< scalar value, local bytes
   std::vector<std::pair<DType, Expression>> fields;  ///< bytes: a struct by value, with C layout
   // tensor_map: extents in elements, outermost first. An empty shape is the tensor's own, empty
   // strides are those of a dense row-major array, empty element_strides are ones.
   std::vector<Expression> shape, strides, box, element_strides;
-  std::map<std::string, std::string> map_options;    ///< swizzle, interleave, l2_promotion, fill
+  std::map<std::string, std::string> map_options;  ///< swizzle, interleave, l2_promotion, fill
   Place place;
 };
 
@@ -123,8 +125,8 @@ struct LaunchKernel {
   std::vector<Expression> grid, block, cluster;  ///< 1 to 3 each; grid in blocks
   std::optional<Expression> shared_bytes;
   std::vector<LaunchArgument> arguments;
-  std::optional<Expression> when;                ///< over dimensions and tunables
-  std::vector<std::string> arch;                 ///< prefixes; empty: any
+  std::optional<Expression> when;  ///< over dimensions and tunables
+  std::vector<std::string> arch;   ///< prefixes; empty: any
   Place place;
 };
 
@@ -139,12 +141,11 @@ struct LaunchSpec {
 
 /// Besides what parse_task() checks: every launch of the candidate's configuration is worked out at
 /// every workload that `requires` admits, so that a grid that comes out negative is found here.
-
 Result<LaunchSpec> parse_launch(std::string_view text, const std::string& file,
                                 const TaskSpec& task);
 
-/// launch.toml's text with `values` in its [tunables] table, which is added at the end when there is
-/// none; everything else, other keys of that table too, is kept byte for byte.
+/// launch.toml's text with `values` in its [tunables] table, which is added at the end when there
+/// is none; everything else, other keys of that table too, is kept byte for byte.
 Result<std::string> with_tunables(std::string_view launch_text, const std::string& file,
                                   const Configuration& values);
 
@@ -155,8 +156,8 @@ Variables variables(const Configuration& configuration);
 /// Empty when the configuration is allowed at every workload, else why not.
 std::string violated_constraint(const TaskSpec& task, const Configuration& configuration);
 
-/// The plan at these dimensions. Errors: refused outside `requires`; bad_input at the expression that
-/// cannot be evaluated.
+/// The plan at these dimensions. Errors: refused outside `requires`; bad_input at the expression
+/// that cannot be evaluated.
 Result<device::LaunchPlan> resolve(const TaskSpec& task, const LaunchSpec& launch,
                                    const Configuration& configuration, const Variables& dims,
                                    const std::string& arch);
@@ -165,7 +166,5 @@ Result<device::LaunchPlan> resolve(const TaskSpec& task, const LaunchSpec& launc
 /// booleans 0 or 1, strings bare.
 std::map<std::string, std::string> macros(const Configuration& configuration);
 std::string to_text(const TomlValue& value);
-/// The value that to_text() wrote, as the tunable's type; absent when it is no value of that type.
-std::optional<TomlValue> parse_value(const Tunable& tunable, std::string_view text);
 
 }  // namespace burnish::workspace

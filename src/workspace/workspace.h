@@ -23,33 +23,33 @@ struct World {
 /// All files of a candidate by relative name: the kernel, `also`, launch.toml.
 using Files = std::map<std::string, std::string>;
 
-/// A transition of the state machine, as it stands in .burnish/journal.jsonl: one JSON object a line,
-/// each with the hash of the line before it, so that a torn or edited journal is noticed.
+/// A transition of the state machine, as it stands in .burnish/journal.jsonl: one JSON object a
+/// line, each with the hash of the line before it, so that a torn or edited journal is noticed.
 struct Entry {
-  std::int64_t sequence = 0;
+  std::int64_t sequence = 0;  ///< 0 for the first line
   std::string time;
-  /// init, baseline, profile, plan, implement, gate, commit, restore, stop, …; "memory" entries are
-  /// changes to settled records (memory.h), which are no transition and can stand between any two.
+  /// init, import, baseline, profile, plan, implement, gate, commit, restore, mask, stop, …
   std::string event;
   enum class Phase { begin, done } phase = Phase::done;
   int version = 0;
   std::string detail_text;  ///< JSON object as one line
 };
 
-/// A folder and git repository that holds one task, its kernel and its history. One process at a time
-/// holds it open for writing (`Access::write` takes the lock).
+/// A folder and git repository that holds one task, its kernel and its history. One process at a
+/// time holds it open for writing (`Access::write` takes the lock).
 class Workspace {
  public:
   enum class Access { read, write };
 
-  /// Makes a workspace from a folder that holds burnish.toml, kernel, launch spec and reference: copies
-  /// them, writes .gitignore, starts the git repository, makes the first commit and the journal's first
-  /// entry (`init`, done). It appears under its name whole or not at all. Errors: the target exists,
-  /// the task is malformed, git is missing.
+  /// Makes a workspace from a folder that holds burnish.toml, kernel, launch spec and reference:
+  /// copies them, writes .gitignore, starts the git repository, makes the first commit and the
+  /// journal's first entry (`init`, done). It appears under its name whole or not at all. Errors:
+  /// the target exists, the task is malformed, git is missing.
   static Result<Workspace> create(const fs::path& folder, const fs::path& from, World world);
   /// Errors: bad_input when the folder is no workspace; environment when another process holds it.
   /// With `Access::write` a torn last line of the journal is dropped, a half-done change of settled
-  /// records is undone, and what a killed process left behind (temporary files, git's locks) removed.
+  /// records is undone, and what a killed process left behind (temporary files, git's locks)
+  /// removed.
   static Result<Workspace> open(const fs::path& folder, Access access, World world);
 
   Workspace(Workspace&&) noexcept;
@@ -62,14 +62,14 @@ class Workspace {
 
   // The candidate.
   // A file that is a symbolic link or no regular file is refused.
-  Result<Files> candidate() const;                 ///< in the working tree
+  Result<Files> candidate() const;                         ///< in the working tree
   Result<Files> candidate_in(const fs::path& root) const;  ///< in a worktree
   Result<LaunchSpec> launch(const Files& files) const;
   Result<void> put_candidate(const Files& files);  ///< all its files, each atomic
   std::string artefact_hash(const Files& files) const;
 
   // Records (memory/), plans, reports.
-  Result<std::vector<Record>> records() const;     ///< sorted by number; commit hashes resolved
+  Result<std::vector<Record>> records() const;  ///< sorted by number; commit hashes resolved
   Result<Record> record(int number) const;
   Result<void> put_record(const Record& record);
   Result<void> put_text(const fs::path& relative, std::string_view text);
@@ -79,11 +79,12 @@ class Workspace {
 
   // The journal.
   Result<std::vector<Entry>> journal() const;
-  Result<void> append(const std::string& event, Entry::Phase phase, int version, const Json& detail);
+  Result<void> append(const std::string& event, Entry::Phase phase, int version,
+                      const Json& detail);
 
   // Git. Hooks, signing and the user's configuration are off; the user is burnish's own.
-  /// Commits `paths` (files that are new, changed or gone) and nothing else. A version below 0 gets no
-  /// trailer.
+  /// Commits `paths` (files that are new, changed or gone) and nothing else. A version below 0 gets
+  /// no trailer.
   Result<void> commit(const std::string& subject, const std::string& body, int version,
                       const std::vector<std::string>& paths);
   /// The newest commit with the trailer `Burnish-Version: v<N>`, absent when there is none.
