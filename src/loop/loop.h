@@ -1,0 +1,114 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/agent.h"
+#include "base/random.h"
+#include "hardware/roofline.h"
+#include "loop/state.h"
+#include "measure/compare.h"
+
+namespace burnish::loop {
+
+/// Hears how the work goes on; the front doors print it.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void stage(Stage stage, int version) = 0;
+  virtual void note(const std::string& text) = 0;      ///< one line that stays
+  virtual void progress(const std::string& text) = 0;  ///< one that the next replaces
+};
+
+/// What the loop works with.
+struct Tools {
+  device::Device& device;
+  const knowledge::CardBase& cards;
+  const evidence::Rules& rules;
+  Random& random;
+  Observer& observer;
+};
+
+enum class Shift { none, accepted, rejected };
+
+/// One line of the history, for `run`, `status` and the report.
+struct Iteration {
+  int version = 0;
+  std::string category, action, verdict, gate, reason;
+  double ratio = 1;
+  Interval interval;
+  std::vector<std::string> findings;
+};
+
+struct Summary {
+  std::string workspace, task, device;
+  std::optional<double> baseline_seconds;
+  int best_version = 0;
+  std::optional<double> best_seconds, speedup;
+  Interval speedup_interval{1, 1};
+  std::vector<Iteration> iterations;
+  std::optional<double> utilization;  ///< of the roofline's ceiling, 0..1
+  std::string stop_reason;            ///< empty while it runs
+};
+
+/// A workspace driven through the stages. Each stage begins with an entry in the journal, and counts
+/// when its end is there too; open() finishes or undoes what a dead process left (design §3).
+class Loop {
+ public:
+  /// Takes the workspace's lock and recovers. `report` gets a sentence when there was something to
+  /// recover.
+  static Result<std::unique_ptr<Loop>> open(const fs::path& folder, workspace::World world,
+                                            std::string& report);
+
+  Result<State> state() const;
+  workspace::Workspace& workspace() { return workspace_; }
+
+  // The stages. Errors: bad_input out of turn; refused when the answer is no (a weak task, a plan
+  // that does not hold); what went wrong with a candidate is in its record, not an Error.
+  enum class AllowWeak { no, yes };
+  Result<void> baseline(Tools& tools, AllowWeak allow);
+  Result<evidence::KernelEvidence> profile(Tools& tools);
+  /// Absent: the agent sees no direction.
+  Result<std::optional<workspace::Plan>> plan(Tools& tools, agent::Agent& agent);
+  /// A plan that a person or a coding agent wrote into `file`; it is copied to plans/.
+  Result<workspace::Plan> accept_plan(Tools& tools, const fs::path& file);
+  Result<void> implement(Tools& tools, agent::Agent& agent);
+  /// The change is in the working tree already, made by hand.
+  Result<void> accept_change(Tools& tools);
+  Result<workspace::Record> gate(Tools& tools);
+  Result<Shift> commit(Tools& tools);
+
+  /// Whether the task's stop condition or the budget holds now, in words; empty when not.
+  Result<std::string> stop_condition(Tools& tools, int max_iterations) const;
+  Result<void> stop(const std::string& reason);
+  Result<void> resume();
+  /// Masks half of the unmasked records, never v0 and never the best, at random.
+  Result<std::vector<int>> partial_restart(Tools& tools);
+
+  /// Goes on from where it stands until a stop condition holds or no direction is left.
+  Result<Summary> run(Tools& tools, agent::Agent& agent, int max_iterations);
+
+ private:
+  explicit Loop(workspace::Workspace workspace);
+  Result<std::string> recover();
+  Result<agent::Situation> situation(Tools& tools, const State& state) const;
+  Result<void> write_readme(Tools& tools);
+
+  workspace::Workspace workspace_;
+  std::shared_ptr<measure::Reference> reference_;
+  friend class Evaluations;
+};
+
+/// From the records and the journal alone; needs no device.
+Result<Summary> summarize(const workspace::Workspace& workspace);
+Json to_json(const Summary& summary);
+
+/// Why a plan does not hold for this state, each with what to do; empty when it holds.
+std::vector<std::string> objections(const workspace::Plan& plan, const State& state,
+                                    const workspace::TaskSpec& task,
+                                    const std::vector<evidence::Finding>& findings,
+                                    const std::vector<workspace::Record>& unmasked);
+
+}  // namespace burnish::loop

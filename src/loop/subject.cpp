@@ -1,0 +1,225 @@
+#include "loop/subject.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "device/ceilings.h"
+
+namespace burnish::loop {
+namespace {
+
+using workspace::TaskSpec;
+
+measure::Draw draw_of(const workspace::TensorDraw& spec) {
+  measure::Draw draw;
+  using Kind = measure::Draw::Kind;
+  draw.kind = spec.kind == "uniform"    ? Kind::uniform
+              : spec.kind == "integers" ? Kind::integers
+              : spec.kind == "constant" ? Kind::constant
+                                        : Kind::normal;
+  draw.low = spec.low;
+  draw.high = spec.high;
+  draw.mean = spec.mean;
+  draw.deviation = spec.deviation;
+  draw.constant = spec.constant;
+  return draw;
+}
+
+Result<measure::Problem> problem_at(const TaskSpec& task, const std::string& workload,
+                                    const Variables& dims) {
+  measure::Problem problem;
+  problem.workload = workload;
+  problem.dims = dims;
+  for (const auto& spec : task.tensors) {
+    measure::Tensor tensor;
+    tensor.name = spec.name;
+    tensor.dtype = spec.dtype;
+    for (const auto& extent : spec.shape) {
+      BURNISH_TRY_ASSIGN(const std::int64_t value, extent.evaluate_count(dims));
+      tensor.shape.push_back(value);
+    }
+    tensor.role = spec.role == "in"    ? device::Buffer::Role::in
+                  : spec.role == "out" ? device::Buffer::Role::out
+                                       : device::Buffer::Role::inout;
+    tensor.draw = draw_of(spec.draw);
+    problem.tensors.push_back(std::move(tensor));
+  }
+  const auto& tolerance = task.tolerance;
+  if (tolerance.accumulation) {
+    BURNISH_TRY_ASSIGN(problem.tolerance.accumulation, tolerance.accumulation->evaluate(dims));
+  }
+  problem.tolerance.relative = tolerance.relative;
+  problem.tolerance.absolute = tolerance.absolute;
+  problem.tolerance.non_finite = tolerance.non_finite == "as_reference"
+                                     ? measure::Tolerance::NonFinite::as_reference
+                                     : measure::Tolerance::NonFinite::forbidden;
+  problem.tolerance.repeatable = tolerance.repeatable == "bitwise"
+                                     ? measure::Tolerance::Repeatable::bitwise
+                                     : measure::Tolerance::Repeatable::no;
+  BURNISH_TRY_ASSIGN(problem.work.flops, task.flops.evaluate(dims));
+  BURNISH_TRY_ASSIGN(problem.work.bytes, task.bytes.evaluate(dims));
+  problem.work.math_path = task.math_path;
+  return problem;
+}
+
+Json ceiling_json(const hardware::Ceiling& ceiling) {
+  return {{"name", ceiling.name}, {"unit", ceiling.unit},     {"value", ceiling.value},
+          {"kind", ceiling.kind}, {"source", ceiling.source}};
+}
+
+}  // namespace
+
+measure::Task judged_task(const TaskSpec& task, std::shared_ptr<measure::Reference> reference) {
+  measure::Task judged;
+  judged.name = task.name;
+  for (const auto& spec : task.workloads)
+    judged.workloads.push_back({spec.name, spec.dims, spec.weight, spec.hot});
+  for (const auto& [name, range] : task.domain)
+    judged.domain[name] = {range.low, range.high, range.multiple};
+  judged.problem = [task](const std::string& workload, const Variables& dims) {
+    return problem_at(task, workload, dims);
+  };
+  judged.reference = std::move(reference);
+  return judged;
+}
+
+Result<measure::Candidate> judged_candidate(const TaskSpec& task, const workspace::Files& files,
+                                            const std::string& label, const std::string& arch) {
+  const auto launch_text = files.find(task.launch_file);
+  const auto kernel_text = files.find(task.kernel_file);
+  if (launch_text == files.end() || kernel_text == files.end())
+    return bad_input("the candidate lacks " +
+                     (kernel_text == files.end() ? task.kernel_file : task.launch_file));
+  BURNISH_TRY_ASSIGN(const workspace::LaunchSpec launch,
+                     workspace::parse_launch(launch_text->second, task.launch_file, task));
+  const workspace::Configuration configuration = workspace::configuration(task, launch);
+
+  measure::Candidate candidate;
+  candidate.label = label;
+  candidate.source.language = task.language;
+  candidate.source.file = task.kernel_file;
+  candidate.source.text = kernel_text->second;
+  for (const auto& name : task.also)
+    if (const auto text = files.find(name); text != files.end())
+      candidate.source.also[name] = text->second;
+  candidate.source.macros = workspace::macros(configuration);
+  candidate.source.options = task.options;
+  candidate.plan = [task, launch, configuration, arch](const Variables& dims) {
+    return workspace::resolve(task, launch, configuration, dims, arch);
+  };
+  return candidate;
+}
+
+std::string dims_text(const Variables& dims) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : dims) parts.push_back(name + "=" + number_text(value));
+  return join(parts, " ");
+}
+
+double weighted_geometric_mean(const std::vector<std::pair<double, double>>& value_and_weight) {
+  double sum = 0, weights = 0;
+  for (const auto& [value, weight] : value_and_weight) {
+    sum += weight * std::log(value);
+    weights += weight;
+  }
+  return weights > 0 ? std::exp(sum / weights) : std::nan("");
+}
+
+Result<std::vector<hardware::Ceiling>> ceilings(workspace::Workspace& workspace,
+                                                device::Device& device) {
+  const auto& info = device.info();
+  std::vector<std::uint64_t> sizes;
+  const measure::Task task = judged_task(workspace.task(), nullptr);
+  std::string key = info.name + "\n" + info.driver;
+  for (const auto& workload : task.workloads) {
+    BURNISH_TRY_ASSIGN(const measure::Problem problem, task.problem(workload.name, workload.dims));
+    // A copy of n bytes moves 2n: the same traffic as the task's.
+    sizes.push_back(std::max<std::uint64_t>(4096, static_cast<std::uint64_t>(problem.work.bytes / 2)));
+    key += "\n" + std::to_string(sizes.back());
+  }
+  auto& files = workspace.world().files;
+  const fs::path file = workspace.cache_folder() / ("ceilings-" + content_hash(key) + ".json");
+  if (files.exists(file)) {
+    BURNISH_TRY_ASSIGN(const std::string text, files.read(file));
+    BURNISH_TRY_ASSIGN(const Json json, parse_json(text, file.string()));
+    std::vector<hardware::Ceiling> found;
+    for (const auto& item : json) {
+      JsonFields fields(item, file.string());
+      found.push_back({fields.string("name"), fields.string("unit"), fields.number("value"),
+                       fields.string("kind"), fields.string("source")});
+      BURNISH_TRY(fields.finish());
+    }
+    if (!found.empty()) return found;
+  }
+  BURNISH_TRY_ASSIGN(auto measured, device::measure_ceilings(device, sizes));
+  Json json = Json::array();
+  for (const auto& ceiling : measured) json.push_back(ceiling_json(ceiling));
+  BURNISH_TRY(files.write(file, dump_json(json)));
+  return measured;
+}
+
+Result<hardware::Roofline> workload_roofline(const measure::Task& task,
+                                             const measure::Workload& workload, double seconds,
+                                             const std::vector<hardware::Ceiling>& ceilings) {
+  BURNISH_TRY_ASSIGN(const measure::Problem problem, task.problem(workload.name, workload.dims));
+  BURNISH_TRY_ASSIGN(const auto compute,
+                     device::compute_ceiling(ceilings, problem.work.math_path));
+  BURNISH_TRY_ASSIGN(const auto bandwidth, device::copy_ceiling(ceilings, problem.work.bytes / 2));
+  return hardware::roofline(problem.work, seconds, compute, bandwidth);
+}
+
+Result<std::unique_ptr<device::Session>> warm_session(device::Device& device,
+                                                      const measure::Task& task,
+                                                      const measure::Candidate& candidate,
+                                                      const measure::Workload& workload) {
+  BURNISH_TRY_ASSIGN(const measure::Problem problem, task.problem(workload.name, workload.dims));
+  BURNISH_TRY_ASSIGN(const device::LaunchPlan plan, candidate.plan(workload.dims));
+  BURNISH_TRY_ASSIGN(auto session, device.open(candidate.source, {}));
+  std::vector<device::Buffer> buffers;
+  std::vector<std::vector<std::byte>> contents;
+  device::RunRequest request;
+  request.plan = &plan;
+  for (const auto& tensor : problem.tensors) {
+    buffers.push_back({tensor.name, tensor.bytes(), tensor.role});
+    if (tensor.role == device::Buffer::Role::out) continue;
+    // Any valid values will do: nothing is judged here.
+    contents.push_back(from_doubles(
+        tensor.dtype, std::vector<double>(static_cast<std::size_t>(tensor.elements()), 1.0)));
+  }
+  std::size_t next = 0;
+  for (const auto& tensor : problem.tensors)
+    if (tensor.role != device::Buffer::Role::out) request.contents[tensor.name] = contents[next++];
+  for (const auto& scratch : plan.scratch) buffers.push_back(scratch);
+  BURNISH_TRY(session->prepare(buffers));
+  BURNISH_TRY(session->run(request));
+  return session;
+}
+
+Result<isa::Reading> read_session_code(workspace::Workspace& workspace, device::Session& session,
+                                       const fs::path& folder, std::vector<fs::path>& files) {
+  isa::Reading all;
+  BURNISH_TRY_ASSIGN(const auto objects, session.code());
+  int index = 0;
+  for (const auto& object : objects) {
+    const std::string name = (object.kernel.empty() ? "code" : object.kernel) +
+                             (index++ > 0 ? fmt::format("-{}", index) : "") + object.suffix;
+    BURNISH_TRY(workspace.world().files.write(folder / name, object.bytes));
+    files.push_back(folder / name);
+    auto reading = isa::read_code(folder / name, workspace.world().processes);
+    if (!reading) {
+      all.warnings.push_back(reading.error().to_string());
+      continue;
+    }
+    all.kind = reading->kind;
+    all.tool = reading->tool;
+    for (auto& kernel : reading->kernels) all.kernels.push_back(std::move(kernel));
+    for (auto& warning : reading->warnings) all.warnings.push_back(std::move(warning));
+  }
+  return all;
+}
+
+}  // namespace burnish::loop

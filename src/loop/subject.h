@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "loop/loop.h"
+#include "measure/problem.h"
+
+namespace burnish::loop {
+
+/// A workspace's task as the judge wants it: functions of the dimensions.
+measure::Task judged_task(const workspace::TaskSpec& task,
+                          std::shared_ptr<measure::Reference> reference);
+
+/// Candidate files as the judge wants them. Errors: bad_input in launch.toml.
+Result<measure::Candidate> judged_candidate(const workspace::TaskSpec& task,
+                                            const workspace::Files& files, const std::string& label,
+                                            const std::string& arch);
+
+/// The workloads that `verify` and `bench` weigh: the dimensions' names and values as text.
+std::string dims_text(const Variables& dims);
+
+/// This device's ceilings: measured once, kept in the workspace's cache by device and driver.
+Result<std::vector<hardware::Ceiling>> ceilings(workspace::Workspace& workspace,
+                                                device::Device& device);
+
+/// Roofline of one workload at a time; weighted geometric mean of the utilizations over all.
+Result<hardware::Roofline> workload_roofline(const measure::Task& task,
+                                             const measure::Workload& workload, double seconds,
+                                             const std::vector<hardware::Ceiling>& ceilings);
+
+/// Profile of one version: metrics of the heaviest workload with the machine code's, evaluated.
+/// Raw artefacts, evidence.json and summary.txt are written to `folder`.
+Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspace, Tools& tools,
+                                                   const measure::Task& task,
+                                                   const measure::Candidate& candidate,
+                                                   const fs::path& folder);
+
+/// Writes the session's code objects to `folder` and reads them.
+Result<isa::Reading> read_session_code(workspace::Workspace& workspace, device::Session& session,
+                                       const fs::path& folder, std::vector<fs::path>& files);
+
+/// Runs the candidate once at a workload, so that its machine code exists.
+Result<std::unique_ptr<device::Session>> warm_session(device::Device& device,
+                                                      const measure::Task& task,
+                                                      const measure::Candidate& candidate,
+                                                      const measure::Workload& workload);
+
+double weighted_geometric_mean(const std::vector<std::pair<double, double>>& value_and_weight);
+
+}  // namespace burnish::loop
