@@ -9,6 +9,10 @@
 
 namespace burnish::isa::x86 {
 
+/// Starts the comment that this reader adds to an instruction that reads a constant of the object:
+/// two codes that differ only in such a value are not the same.
+constexpr std::string_view kConstantComment = "# constant ";
+
 /// Host ELF objects that an OpenCL CPU runtime (PoCL) made.
 bool recognises(std::string_view bytes);
 

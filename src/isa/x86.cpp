@@ -1,0 +1,427 @@
+#include "isa/x86.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "isa/flow.h"
+#include "isa/x86_decode.h"
+#include "isa/x86_loop.h"
+
+// Object format: System V ABI, "Object Files" (ELF-64). Function names: PoCL 3.1,
+// lib/llvmopencl/Workgroup.cc: for each kernel the body for one work-group `_pocl_kernel_NAME`, and
+// the functions that the runtime calls, `…_workgroup` and `…_workgroup_fast`, with the body
+// inlined.
+namespace burnish::isa::x86 {
+namespace {
+
+constexpr std::uint16_t kMachineX86 = 62, kMachineAarch64 = 183;
+constexpr std::string_view kPrefix = "_pocl_kernel_";
+constexpr std::string_view kLauncher = "_workgroup";
+constexpr std::string_view kFastLauncher = "_workgroup_fast";
+constexpr std::uint64_t kMostOutput = 1ull << 30;
+/// Bytes of a table that decide whether two codes read the same constants.
+constexpr std::size_t kTableBytes = 1 << 16;
+
+template <class T>
+std::optional<T> read_at(std::string_view bytes, std::uint64_t offset) {
+  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return {};
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof(T));
+  return value;
+}
+
+struct Section {
+  std::uint32_t type = 0;
+  std::uint64_t flags = 0, address = 0, offset = 0, size = 0, link = 0;
+};
+
+struct Symbol {
+  std::string name;
+  std::uint64_t address = 0, size = 0;
+};
+
+class Object {
+ public:
+  static Result<Object> parse(std::string_view bytes, const std::string& file) {
+    Object object(bytes);
+    const auto broken = [&](const std::string& what) {
+      return bad_input("the ELF object is damaged: " + what).at({file, 0, 0});
+    };
+    const auto table = read_at<std::uint64_t>(bytes, 40);
+    const auto entry_size = read_at<std::uint16_t>(bytes, 58);
+    const auto count = read_at<std::uint16_t>(bytes, 60);
+    if (!table || !entry_size || !count) return broken("its header is cut short");
+    if (*count == 0 || *table == 0) return broken("it has no section table");
+    if (*entry_size != 64) return broken(fmt::format("section headers of {} bytes", *entry_size));
+    for (std::size_t i = 0; i < *count; ++i) {
+      const std::uint64_t at = *table + i * 64;
+      if (at < *table || at > bytes.size() || bytes.size() - at < 64) {
+        return broken(fmt::format("section header {} lies past the end of the file", i));
+      }
+      Section section;
+      section.type = *read_at<std::uint32_t>(bytes, at + 4);
+      section.flags = *read_at<std::uint64_t>(bytes, at + 8);
+      section.address = *read_at<std::uint64_t>(bytes, at + 16);
+      section.offset = *read_at<std::uint64_t>(bytes, at + 24);
+      section.size = *read_at<std::uint64_t>(bytes, at + 32);
+      section.link = *read_at<std::uint32_t>(bytes, at + 40);
+      const bool in_file = section.type != 0 && section.type != 8;
+      if (in_file &&
+          (section.offset > bytes.size() || section.size > bytes.size() - section.offset)) {
+        return broken(fmt::format("section {} lies past the end of the file", i));
+      }
+      object.sections_.push_back(section);
+    }
+    object.read_symbols();
+    return object;
+  }
+
+  const std::vector<Symbol>& functions() const { return functions_; }
+
+  /// The constant data at an address, at most `limit` bytes; empty when there is none.
+  std::string_view constant(std::uint64_t address, std::size_t limit) const {
+    for (const Section& section : sections_) {
+      constexpr std::uint64_t kWritable = 1, kAllocated = 2, kExecutable = 4;
+      if (section.type != 1 ||
+          (section.flags & (kWritable | kAllocated | kExecutable)) != kAllocated)
+        continue;
+      if (address < section.address || address - section.address >= section.size) continue;
+      const std::uint64_t skip = address - section.address;
+      return bytes_.substr(section.offset + skip,
+                           std::min<std::uint64_t>(limit, section.size - skip));
+    }
+    return {};
+  }
+
+ private:
+  explicit Object(std::string_view bytes) : bytes_(bytes) {}
+
+  void read_symbols() {
+    std::set<std::string> seen;
+    for (const Section& table : sections_) {
+      if ((table.type != 2 && table.type != 11) || table.link >= sections_.size()) continue;
+      const Section& names = sections_[table.link];
+      if (names.type != 3) continue;
+      for (std::uint64_t at = 0; at + 24 <= table.size; at += 24) {
+        const std::uint64_t entry = table.offset + at;
+        const auto name = *read_at<std::uint32_t>(bytes_, entry);
+        const auto info = *read_at<std::uint8_t>(bytes_, entry + 4);
+        const auto section = *read_at<std::uint16_t>(bytes_, entry + 6);
+        if ((info & 15) != 2 || section == 0 || name >= names.size) continue;
+        std::string_view text = bytes_.substr(names.offset + name, names.size - name);
+        text = text.substr(0, text.find('\0'));
+        if (!seen.insert(std::string(text)).second) continue;
+        functions_.push_back({std::string(text), *read_at<std::uint64_t>(bytes_, entry + 8),
+                              *read_at<std::uint64_t>(bytes_, entry + 16)});
+      }
+    }
+  }
+
+  std::string_view bytes_;
+  std::vector<Section> sections_;
+  std::vector<Symbol> functions_;
+};
+
+/// One OpenCL kernel's functions in the object.
+struct Entry {
+  std::string kernel, launcher, body;  ///< either function can be absent
+};
+
+std::vector<Entry> entries(const std::vector<Symbol>& functions) {
+  std::set<std::string_view> names;
+  for (const Symbol& symbol : functions) {
+    if (symbol.name.starts_with(kPrefix) && symbol.name.size() > kPrefix.size()) {
+      names.insert(symbol.name);
+    }
+  }
+  std::vector<Entry> result;
+  std::set<std::string> used;
+  for (const std::string_view body : names) {
+    const std::string launcher = std::string(body) + std::string(kLauncher);
+    if (!names.contains(launcher) || used.contains(std::string(body))) continue;
+    result.push_back({std::string(body.substr(kPrefix.size())), launcher, std::string(body)});
+    used.insert({std::string(body), launcher, std::string(body) + std::string(kFastLauncher)});
+  }
+  for (const std::string_view name : names) {
+    if (used.contains(std::string(name))) continue;
+    std::string_view kernel = name.substr(kPrefix.size());
+    const bool launches = kernel.ends_with(kLauncher) && kernel.size() > kLauncher.size();
+    if (launches) kernel.remove_suffix(kLauncher.size());
+    Entry entry;
+    entry.kernel = kernel;
+    (launches ? entry.launcher : entry.body) = name;
+    result.push_back(std::move(entry));
+  }
+  return result;
+}
+
+struct Line {
+  std::uint64_t address = 0;
+  std::string text;
+};
+
+/// Reads `llvm-objdump -d --no-show-raw-insn`: "<hex> <name>:" starts a function, "  <hex>: text"
+/// is an instruction.
+std::map<std::string, std::vector<Line>> parse_disassembly(std::string_view text) {
+  std::map<std::string, std::vector<Line>> functions;
+  std::vector<Line>* current = nullptr;
+  for (const std::string_view line : split_lines(text)) {
+    if (line.ends_with(">:")) {
+      const std::size_t open = line.find('<');
+      if (open == std::string_view::npos) continue;
+      current = &functions[std::string(line.substr(open + 1, line.size() - open - 3))];
+      continue;
+    }
+    const std::size_t colon = line.find(':');
+    if (current == nullptr || colon == std::string_view::npos || !line.starts_with(' ')) continue;
+    const std::string_view digits = trim(line.substr(0, colon));
+    std::uint64_t address = 0;
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), address, 16);
+    if (error != std::errc() || end != digits.data() + digits.size()) continue;
+    const std::string_view body = trim(line.substr(colon + 1));
+    if (body.empty()) continue;
+    std::string clean;
+    clean.reserve(body.size());
+    for (const char c : body) {
+      const char shown = c == '\t' ? ' ' : c;
+      if (shown != ' ' || clean.empty() || clean.back() != ' ') clean += shown;
+    }
+    current->push_back({address, std::move(clean)});
+  }
+  return functions;
+}
+
+/// "# 0x2000" is how llvm-objdump prints the address that a rip-relative operand means.
+std::optional<std::uint64_t> commented_address(std::string_view text) {
+  const std::size_t at = text.find("# 0x");
+  if (at == std::string_view::npos) return {};
+  const std::string_view digits = text.substr(at + 4);
+  std::uint64_t address = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), address, 16);
+  return error == std::errc() && end != digits.data() ? std::optional(address) : std::nullopt;
+}
+
+std::string with_constant(const Object& object, const std::string& text, const Decoded& decoded) {
+  const Operand* memory = decoded.memory();
+  if (memory == nullptr || !memory->memory.relative) return text;
+  const auto address = commented_address(text);
+  if (!address) return text;
+  const bool table = decoded.read_bits == 0;
+  const std::string_view value = object.constant(
+      *address, table ? kTableBytes : static_cast<std::size_t>(decoded.read_bits / 8));
+  if (value.empty()) return text;
+  std::string shown;
+  if (table) {
+    shown = content_hash(value);
+  } else {
+    for (auto byte = value.rbegin(); byte != value.rend(); ++byte) {
+      shown += fmt::format("{:02x}", static_cast<unsigned char>(*byte));
+    }
+  }
+  return std::string(trim(text.substr(0, text.find('#')))) + " " + std::string(kConstantComment) +
+         "0x" + shown;
+}
+
+const char* arch_name(int extension) {
+  constexpr std::array<const char*, 5> kNames{"x86-64", "x86-64 avx", "x86-64 avx2",
+                                              "x86-64 avx512", "x86-64 amx"};
+  return kNames[static_cast<std::size_t>(extension)];
+}
+
+FramePointer frame_of(const std::vector<Line>& lines) {
+  const std::size_t prologue = std::min<std::size_t>(lines.size(), 16);
+  for (std::size_t i = 0; i < prologue; ++i) {
+    if (lines[i].text == "movq %rsp, %rbp") return FramePointer::yes;
+  }
+  return FramePointer::no;
+}
+
+void analyse(Kernel& kernel, const std::vector<Line>& lines, const Object& object) {
+  const FramePointer frame = frame_of(lines);
+  std::vector<Decoded> code;
+  std::vector<Flow> flow;
+  std::set<int> vector_registers;
+  std::int64_t spill_loads = 0, spill_stores = 0, spill_bits = 0, stack_bytes = 0;
+  int highest = 0;
+  for (const Line& line : lines) {
+    Decoded decoded = decode(line.text, frame);
+    Instruction instruction;
+    instruction.address = line.address;
+    instruction.text = with_constant(object, line.text, decoded);
+    instruction.opcode = decoded.mnemonic;
+    instruction.instruction_class = decoded.instruction_class;
+    instruction.width_bits = std::max(decoded.read_bits, decoded.written_bits);
+    if (decoded.instruction_class == "unknown") ++kernel.unknown_opcodes[decoded.mnemonic];
+    if (decoded.instruction_class == "spill_load") ++spill_loads;
+    if (decoded.instruction_class == "spill_store") {
+      ++spill_stores;
+      spill_bits += decoded.written_bits;
+    }
+    for (const Operand& operand : decoded.operands) {
+      if (operand.kind == Operand::Kind::reg && operand.reg.kind == RegisterKind::vector) {
+        vector_registers.insert(operand.reg.number);
+      }
+    }
+    const Operand* to = decoded.destination();
+    if (stack_bytes == 0 && decoded.mnemonic.starts_with("sub") && decoded.operands.size() == 2 &&
+        decoded.operands[0].kind == Operand::Kind::immediate && to->kind == Operand::Kind::reg &&
+        to->reg.kind == RegisterKind::pointer) {
+      stack_bytes = decoded.operands[0].immediate;
+    }
+    highest = std::max(highest, extension(decoded));
+    flow.push_back(decoded.flow);
+    code.push_back(std::move(decoded));
+    kernel.instructions.push_back(std::move(instruction));
+  }
+  // A jump out of the function is the tail call of another one.
+  if (!lines.empty()) {
+    for (Flow& at : flow) {
+      const bool outside =
+          at.target && (*at.target < lines.front().address || *at.target > lines.back().address);
+      if (at.kind == Flow::Kind::branch && outside) at.kind = Flow::Kind::end;
+    }
+  }
+  kernel.arch = arch_name(highest);
+  kernel.registers_used = static_cast<std::int64_t>(vector_registers.size());
+  kernel.spill_loads = spill_loads;
+  kernel.spill_stores = spill_stores;
+  kernel.spill_bytes = spill_bits / 8;
+  count_classes(kernel);
+  find_loops(kernel, flow);
+
+  std::vector<int> region;
+  const int hot = hot_loop(kernel);
+  if (hot >= 0) {
+    for (const int block : kernel.loops[static_cast<std::size_t>(hot)].blocks) {
+      const BasicBlock& at = kernel.blocks[static_cast<std::size_t>(block)];
+      for (int i = 0; i < at.count; ++i) region.push_back(at.first + i);
+    }
+    std::sort(region.begin(), region.end());
+  } else {
+    region.resize(code.size());
+    std::iota(region.begin(), region.end(), 0);
+    kernel.notes.emplace_back(
+        "the function has no loop, so isa.loop.* describes all of it: the runtime calls it once a "
+        "work-group");
+  }
+  kernel.extra =
+      region_metrics(code, region, hot >= 0 ? Region::loop : Region::straight_line, frame);
+  kernel.extra["isa.stack_bytes"] = static_cast<double>(stack_bytes);
+  kernel.extra["isa.target_vector_bits"] = highest >= 3 ? 512 : highest >= 1 ? 256 : 128;
+  std::set<std::string> called;
+  for (const int i : region) {
+    const Instruction& instruction = kernel.instructions[static_cast<std::size_t>(i)];
+    if (instruction.instruction_class != "call") continue;
+    const std::size_t open = instruction.text.find('<');
+    if (open == std::string::npos) continue;
+    called.insert(instruction.text.substr(open + 1, instruction.text.find('>', open) - open - 1));
+  }
+  if (!called.empty()) {
+    kernel.notes.push_back("the hot loop calls " +
+                           join(std::vector<std::string>(called.begin(), called.end()), ", "));
+  }
+}
+
+Result<std::string> disassemble(std::string_view bytes, const std::vector<Entry>& kernels,
+                                const fs::path& program, ProcessRunner& runner,
+                                const std::string& file) {
+  BURNISH_TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make("burnish-isa"));
+  const fs::path object = folder.path() / "object";
+  BURNISH_TRY(real_file_system().write(object, bytes));
+  std::vector<std::string> names;
+  for (const Entry& entry : kernels) {
+    if (!entry.launcher.empty()) names.push_back(entry.launcher);
+    if (!entry.body.empty()) names.push_back(entry.body);
+  }
+  ProcessSpec spec;
+  spec.argv = {program.string(), "-d", "--no-show-raw-insn",
+               "--disassemble-symbols=" + join(names, ","), object.string()};
+  spec.output_limit = kMostOutput;
+  BURNISH_TRY_ASSIGN(ProcessResult result, runner.run(spec));
+  if (!result.ok()) {
+    return environment_error(fmt::format("{} {}: {}", program.filename().string(),
+                                         result.describe(), trim(result.errors)))
+        .at({file, 0, 0});
+  }
+  return std::move(result.output);
+}
+
+}  // namespace
+
+bool recognises(std::string_view bytes) {
+  // 64-bit, little-endian.
+  if (!bytes.starts_with("\x7f"
+                         "ELF\x02\x01"))
+    return false;
+  const auto machine = read_at<std::uint16_t>(bytes, 18);
+  return machine && (*machine == kMachineX86 || *machine == kMachineAarch64);
+}
+
+Result<Reading> read(const fs::path& path, std::string_view bytes, ProcessRunner& runner) {
+  const std::string file = path.string();
+  Reading reading;
+  const auto machine = read_at<std::uint16_t>(bytes, 18);
+  if (!recognises(bytes)) return bad_input("not an ELF object for x86-64").at({file, 0, 0});
+  BURNISH_TRY_ASSIGN(const Object object, Object::parse(bytes, file));
+  const std::vector<Entry> kernels = entries(object.functions());
+  if (kernels.empty()) {
+    return bad_input("the object has no function of an OpenCL kernel (`_pocl_kernel_…`)")
+        .at({file, 0, 0})
+        .with_hint("give the shared object that PoCL leaves under $POCL_CACHE_DIR");
+  }
+  const bool analysed = machine == kMachineX86;
+  reading.kind = analysed ? "x86-elf" : "aarch64-elf";
+  std::map<std::string, std::vector<Line>> functions;
+  if (!analysed) {
+    reading.warnings.push_back(file + ": AArch64 code is not analysed; only kernel names are read");
+  } else if (const auto program = find_newest_program("llvm-objdump")) {
+    reading.tool = program->filename().string();
+    BURNISH_TRY_ASSIGN(const std::string text, disassemble(bytes, kernels, *program, runner, file));
+    functions = parse_disassembly(text);
+  } else {
+    reading.warnings.push_back(file +
+                               ": no llvm-objdump on PATH, so the instructions are not analysed; "
+                               "install LLVM");
+  }
+  for (const Entry& entry : kernels) {
+    Kernel kernel;
+    kernel.name = entry.kernel;
+    kernel.symbol = entry.launcher.empty() ? entry.body : entry.launcher;
+    kernel.arch = analysed ? "x86-64" : "aarch64";
+    kernel.where.file = file;
+    const auto* lines = &functions[kernel.symbol];
+    // The launcher of a large kernel calls the body instead of holding it.
+    const std::string call = "<" + entry.body + ">";
+    const bool calls_body =
+        !entry.body.empty() && std::any_of(lines->begin(), lines->end(), [&](const Line& line) {
+          return contains(line.text, call) && !line.text.starts_with("lea");
+        });
+    if (calls_body && !functions[entry.body].empty()) {
+      kernel.symbol = entry.body;
+      lines = &functions[entry.body];
+    }
+    kernel.where.locator = "kernel " + kernel.name + ", function " + kernel.symbol;
+    if (!lines->empty()) {
+      analyse(kernel, *lines, object);
+    } else if (!functions.empty() || !reading.tool.empty()) {
+      reading.warnings.push_back(file + ": no instructions of " + kernel.symbol +
+                                 " in the disassembly");
+    }
+    reading.kernels.push_back(std::move(kernel));
+  }
+  return reading;
+}
+
+}  // namespace burnish::isa::x86
