@@ -168,18 +168,39 @@ std::vector<Entry> entries(const std::vector<Symbol>& functions) {
 struct Line {
   std::uint64_t address = 0;
   std::string text;
+  std::string source_file;
+  int source_line = 0;
 };
 
-/// Reads `llvm-objdump -d --no-show-raw-insn`: "<hex> <name>:" starts a function, "  <hex>: text"
-/// is an instruction.
+/// "; /tmp/tempfile_a1b2c3.cl:12": the source line of what follows. PoCL compiles a copy under a
+/// random name, which says nothing.
+void read_source_line(std::string_view line, Line& next) {
+  line = line.substr(0, line.find(" (discriminator"));
+  const std::size_t colon = line.rfind(':');
+  if (colon == std::string_view::npos || colon < 3) return;
+  const auto number = parse_integer(line.substr(colon + 1));
+  if (!number || *number < 0 || *number > 1 << 30) return;
+  const std::string name = fs::path(line.substr(2, colon - 2)).filename().string();
+  next.source_file = name.starts_with("tempfile_") ? "source" : name;
+  next.source_line = static_cast<int>(*number);
+}
+
+/// Reads `llvm-objdump -d -l --no-show-raw-insn`: "<hex> <name>:" starts a function, "; file:line"
+/// gives the source, "  <hex>: text" is an instruction.
 std::map<std::string, std::vector<Line>> parse_disassembly(std::string_view text) {
   std::map<std::string, std::vector<Line>> functions;
   std::vector<Line>* current = nullptr;
+  Line next;
   for (const std::string_view line : split_lines(text)) {
     if (line.ends_with(">:")) {
       const std::size_t open = line.find('<');
       if (open == std::string_view::npos) continue;
       current = &functions[std::string(line.substr(open + 1, line.size() - open - 3))];
+      next = {};
+      continue;
+    }
+    if (line.starts_with("; ")) {
+      read_source_line(line, next);
       continue;
     }
     const std::size_t colon = line.find(':');
@@ -191,13 +212,13 @@ std::map<std::string, std::vector<Line>> parse_disassembly(std::string_view text
     if (error != std::errc() || end != digits.data() + digits.size()) continue;
     const std::string_view body = trim(line.substr(colon + 1));
     if (body.empty()) continue;
-    std::string clean;
-    clean.reserve(body.size());
+    next.address = address;
+    next.text.clear();
     for (const char c : body) {
       const char shown = c == '\t' ? ' ' : c;
-      if (shown != ' ' || clean.empty() || clean.back() != ' ') clean += shown;
+      if (shown != ' ' || next.text.empty() || next.text.back() != ' ') next.text += shown;
     }
-    current->push_back({address, std::move(clean)});
+    current->push_back(next);
   }
   return functions;
 }
@@ -248,6 +269,11 @@ FramePointer frame_of(const std::vector<Line>& lines) {
   return FramePointer::no;
 }
 
+bool has_source_lines(const std::vector<Line>& lines) {
+  return std::any_of(lines.begin(), lines.end(),
+                     [](const Line& line) { return line.source_line > 0; });
+}
+
 void analyse(Kernel& kernel, const std::vector<Line>& lines, const Object& object) {
   const FramePointer frame = frame_of(lines);
   std::vector<Decoded> code;
@@ -262,6 +288,8 @@ void analyse(Kernel& kernel, const std::vector<Line>& lines, const Object& objec
     instruction.text = with_constant(object, line.text, decoded);
     instruction.opcode = decoded.mnemonic;
     instruction.instruction_class = decoded.instruction_class;
+    instruction.source_file = line.source_file;
+    instruction.source_line = line.source_line;
     instruction.width_bits = std::max(decoded.read_bits, decoded.written_bits);
     if (decoded.instruction_class == "unknown") ++kernel.unknown_opcodes[decoded.mnemonic];
     if (decoded.instruction_class == "spill_load") ++spill_loads;
@@ -346,8 +374,12 @@ Result<std::string> disassemble(std::string_view bytes, const std::vector<Entry>
     if (!entry.body.empty()) names.push_back(entry.body);
   }
   ProcessSpec spec;
-  spec.argv = {program.string(), "-d", "--no-show-raw-insn",
-               "--disassemble-symbols=" + join(names, ","), object.string()};
+  spec.argv = {program.string(),
+               "-d",
+               "-l",
+               "--no-show-raw-insn",
+               "--disassemble-symbols=" + join(names, ","),
+               object.string()};
   spec.output_limit = kMostOutput;
   BURNISH_TRY_ASSIGN(ProcessResult result, runner.run(spec));
   if (!result.ok()) {
@@ -402,15 +434,19 @@ Result<Reading> read(const fs::path& path, std::string_view bytes, ProcessRunner
     kernel.arch = analysed ? "x86-64" : "aarch64";
     kernel.where.file = file;
     const auto* lines = &functions[kernel.symbol];
-    // The launcher of a large kernel calls the body instead of holding it.
+    // The launcher of a large kernel calls the body instead of holding it; and only the body has
+    // line information.
+    const auto* body = entry.body.empty() ? lines : &functions[entry.body];
     const std::string call = "<" + entry.body + ">";
-    const bool calls_body =
-        !entry.body.empty() && std::any_of(lines->begin(), lines->end(), [&](const Line& line) {
-          return contains(line.text, call) && !line.text.starts_with("lea");
-        });
-    if (calls_body && !functions[entry.body].empty()) {
+    const bool prefers_body =
+        std::any_of(lines->begin(), lines->end(),
+                    [&](const Line& line) {
+                      return contains(line.text, call) && !line.text.starts_with("lea");
+                    }) ||
+        (has_source_lines(*body) && !has_source_lines(*lines));
+    if (prefers_body && !body->empty()) {
       kernel.symbol = entry.body;
-      lines = &functions[entry.body];
+      lines = body;
     }
     kernel.where.locator = "kernel " + kernel.name + ", function " + kernel.symbol;
     if (!lines->empty()) {

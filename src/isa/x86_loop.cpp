@@ -411,7 +411,11 @@ std::map<std::string, double> region_metrics(const std::vector<Decoded>& code,
     if (slot && moves) ++spills;
     if (memory != nullptr && moves && !slot && !memory->memory.relative) {
       const Step step = strides.of(memory->memory);
-      if (d.read_bits > 0) ++loads, load_lines.note(memory->memory, step, d.read_bits);
+      // A value that is spread over the lanes is one address for all of them.
+      if (d.read_bits > 0) {
+        ++loads;
+        if (!d.broadcast) load_lines.note(memory->memory, step, d.read_bits);
+      }
       if (d.written_bits > 0) ++stores, store_lines.note(memory->memory, step, d.written_bits);
     }
     const bool private_array =
