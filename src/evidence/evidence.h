@@ -1,10 +1,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/data.h"
 #include "base/error.h"
 #include "base/expression.h"
 #include "base/json.h"
@@ -23,13 +25,16 @@ struct Finding {
   std::string id;        ///< the rule's
   std::string category;
   std::string severity;  ///< "high", "medium", "low", "info"
-  double headroom = 1;   ///< upper bound on the speed-up that mending this alone can give; ≥ 1
+  /// Upper bound on the speed-up that mending this alone can give; ≥ 1. Never above the roofline gap
+  /// `100 / roofline.utilization_pct` when that is known: no single mend can beat the ceiling.
+  double headroom = 1;
   std::vector<std::string> evidence;  ///< names of the metrics that it rests on
   std::string because;   ///< the sentence, numbers filled in
   std::string action;
   std::vector<std::string> cards;
   std::string location;  ///< source line, address or loop; empty when unknown
   std::string source;    ///< where the rule or its threshold comes from
+  std::string explained_by;  ///< the finding that this one is only a symptom of; empty: none
 };
 
 /// A rule that could not be evaluated, and what would make it so.
@@ -40,7 +45,9 @@ struct Missing {
 };
 
 struct Verdicts {
-  std::vector<Finding> findings;  ///< ranked: at-ceiling first where it holds, then by headroom
+  /// Ranked: ceilings first, then by headroom, then what another finding explains. Findings that the
+  /// roofline caps at the same bound keep the order of their own bounds.
+  std::vector<Finding> findings;
   std::vector<Missing> missing;
 };
 
@@ -51,11 +58,13 @@ struct Subject {
   std::string arch;
 };
 
-/// Rules as data (data/rules/*.toml, design §6).
+/// Rules as data (data/rules/*.toml; docs/rules.md describes the keys).
 class Rules {
  public:
   /// The compiled-in rules with the overrides of $BURNISH_DATA. Errors are located in the file.
   static Result<Rules> load();
+  /// The rules of these files. Ids are unique over all of them.
+  static Result<Rules> parse(const std::vector<DataFile>& files);
   Rules(Rules&&) noexcept;
   Rules& operator=(Rules&&) noexcept;
   ~Rules();
@@ -81,6 +90,7 @@ struct KernelEvidence {
   std::string name;
   profile::Launch launch;
   profile::DeviceFacts device;
+  std::string id;  ///< what tells this launch from others of the kernel; empty when there is one
   MetricSet metrics;
   Verdicts verdicts;
   std::vector<profile::VendorRule> vendor_rules;
