@@ -9,8 +9,8 @@ namespace burnish {
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual std::chrono::nanoseconds steady() const = 0;                ///< monotonic
-  virtual std::chrono::system_clock::time_point now() const = 0;      ///< calendar
+  virtual std::chrono::nanoseconds steady() const = 0;            ///< monotonic
+  virtual std::chrono::system_clock::time_point now() const = 0;  ///< calendar
   virtual void sleep(std::chrono::milliseconds duration) = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 
@@ -45,7 +46,7 @@ Result<DataFile> from_disk(const fs::path& folder, std::string name) {
 }
 
 DataFile from_program(const std::string& name, std::string_view content) {
-  return {name, std::string(content), "data/" + name};
+  return {name, std::string(content), name.starts_with("examples/") ? name : "data/" + name};
 }
 
 /// Names, relative to the folder, of the files that start with `prefix`.
@@ -71,6 +72,10 @@ Result<std::vector<std::string>> names_on_disk(const fs::path& folder, std::stri
 }  // namespace
 
 Result<DataFile> data_file(std::string_view name) {
+  const fs::path relative(name);
+  if (relative.is_absolute() || std::count(relative.begin(), relative.end(), "..") > 0) {
+    return bad_input(fmt::format("\"{}\" is not the name of a data file", name));
+  }
   const fs::path folder = override_folder();
   std::error_code ignored;
   if (!folder.empty() && fs::exists(folder / name, ignored)) {

@@ -8,12 +8,12 @@
 
 namespace burnish {
 
-/// The files of data/ (rules, cards, schemas, prompts, pages), compiled into the program. The folder
-/// that $BURNISH_DATA names goes before them, file by file.
+/// The files of data/ (rules, cards, schemas, prompts, pages) and of examples/, compiled into the
+/// program. The folder that $BURNISH_DATA names goes before them, file by file.
 struct DataFile {
-  std::string name;  ///< path under data/, e.g. "rules/cpu.toml"
+  std::string name;  ///< "rules/cpu.toml", "examples/matmul/kernel.cl"
   std::string content;
-  std::string origin;  ///< the path on disk, or "data/<name>" when compiled in
+  std::string origin;  ///< the path on disk, or the one in the sources when compiled in
 };
 
 /// Errors: bad_input when there is none of that name.

@@ -44,7 +44,8 @@ struct [[nodiscard]] Error {
   Error with_hint(std::string text) &&;
   Error in(std::string outer) &&;  ///< adds one line of context
 
-  /// "file:line:column: message" with context and hint, for people; several lines, no final newline.
+  /// "file:line:column: message" with context and hint, for people; several lines, no final
+  /// newline.
   std::string to_string() const;
 };
 
@@ -77,16 +78,16 @@ Result<T> in_context(Result<T> result, std::string context) {
 #define BURNISH_CONCAT(a, b) BURNISH_CONCAT_INNER(a, b)
 
 /// Returns the error of `expr` from this function, or goes on.
-#define BURNISH_TRY(expr)                                               \
-  do {                                                                  \
-    if (auto burnish_try_result = (expr); !burnish_try_result)          \
-      return ::burnish::Error(std::move(burnish_try_result).error());   \
+#define BURNISH_TRY(expr)                                             \
+  do {                                                                \
+    if (auto burnish_try_result = (expr); !burnish_try_result)        \
+      return ::burnish::Error(std::move(burnish_try_result).error()); \
   } while (false)
 
 /// `BURNISH_TRY_ASSIGN(auto x, f())`: returns the error of f(), or assigns its value.
-#define BURNISH_TRY_ASSIGN(target, expr)                                                  \
+#define BURNISH_TRY_ASSIGN(target, expr) \
   BURNISH_TRY_ASSIGN_INNER(BURNISH_CONCAT(burnish_try_value_, __LINE__), target, expr)
-#define BURNISH_TRY_ASSIGN_INNER(temporary, target, expr)       \
-  auto temporary = (expr);                                      \
+#define BURNISH_TRY_ASSIGN_INNER(temporary, target, expr)                \
+  auto temporary = (expr);                                               \
   if (!temporary) return ::burnish::Error(std::move(temporary).error()); \
   target = std::move(*temporary)

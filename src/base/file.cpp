@@ -332,7 +332,10 @@ FileLock& FileLock::operator=(FileLock&& other) noexcept {
 }
 
 FileLock::~FileLock() {
-  if (fd_ >= 0) ::close(fd_);
+  if (fd_ < 0) return;
+  // Closing alone would not do while a fork that is just starting a program has the descriptor too.
+  ::flock(fd_, LOCK_UN);
+  ::close(fd_);
 }
 
 }  // namespace burnish

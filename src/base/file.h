@@ -13,15 +13,17 @@ namespace burnish {
 
 namespace fs = std::filesystem;
 
-/// The file system as burnish uses it; a seam that tests replace to fail or to die at a chosen call.
+/// The file system as burnish uses it; a seam that tests replace to fail or to die at a chosen
+/// call.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
   /// The whole file. Errors: absent, not a regular file, larger than `limit` bytes.
-  virtual Result<std::string> read(const fs::path& path, std::uint64_t limit = kReadLimit) const = 0;
-  /// Replaces the file or leaves it as it was: temporary file beside it, fsync, rename, fsync of the
-  /// folder. Creates missing parent folders.
+  virtual Result<std::string> read(const fs::path& path,
+                                   std::uint64_t limit = kReadLimit) const = 0;
+  /// Replaces the file or leaves it as it was: temporary file beside it, fsync, rename, fsync of
+  /// the folder. Creates missing parent folders.
   virtual Result<void> write(const fs::path& path, std::string_view content) = 0;
   /// Appends and fsyncs; one call is one write.
   virtual Result<void> append(const fs::path& path, std::string_view content) = 0;

@@ -6,8 +6,8 @@
 
 namespace burnish {
 
-/// XXH3 with 128 bits as 32 lower-case hex digits; names content in caches and provenance. It is not
-/// a defence against someone who crafts collisions.
+/// XXH3 with 128 bits as 32 lower-case hex digits; names content in caches and provenance. It is
+/// not a defence against someone who crafts collisions.
 std::string content_hash(std::string_view bytes);
 
 /// A hash over several labelled parts, order and boundaries counting.

@@ -456,7 +456,8 @@ void JsonFields::fail(const std::string& key, std::string message) {
 Result<void> JsonFields::finish() {
   if (state_->mistake) return *state_->mistake;
   for (const State::Object& object : state_->objects) {
-    if (object.accepts_all || !object.pointer.starts_with(pointer_)) continue;
+    const bool is_below = object.pointer.starts_with(pointer_ + "/");
+    if (object.accepts_all || (object.pointer != pointer_ && !is_below)) continue;
     for (const auto& [key, value] : object.value->items()) {
       if (object.known.contains(key)) continue;
       const auto near = nearest(key, {object.known.begin(), object.known.end()});

@@ -44,16 +44,16 @@ class JsonFields {
   std::int64_t integer(const std::string& key, std::int64_t fallback);
   bool boolean(const std::string& key, bool fallback);
   std::string one_of(const std::string& key, const std::vector<std::string>& allowed);
-  std::vector<std::string> strings(const std::string& key);          ///< absent: empty
-  std::map<std::string, double> numbers(const std::string& key);     ///< absent: empty
-  JsonFields object(const std::string& key);                         ///< absent: empty object
-  std::vector<JsonFields> objects(const std::string& key);           ///< absent: empty
-  const Json* raw(const std::string& key);                           ///< any value; null if absent
-  void ignore(const std::string& key);                               ///< known, not read
-  void ignore_unknown();                                             ///< accept any other key
+  std::vector<std::string> strings(const std::string& key);       ///< absent: empty
+  std::map<std::string, double> numbers(const std::string& key);  ///< absent: empty
+  JsonFields object(const std::string& key);                      ///< absent: empty object
+  std::vector<JsonFields> objects(const std::string& key);        ///< absent: empty
+  const Json* raw(const std::string& key);                        ///< any value; null if absent
+  void ignore(const std::string& key);                            ///< known, not read
+  void ignore_unknown();                                          ///< accept any other key
 
-  void fail(const std::string& key, std::string message);            ///< a mistake the caller found
-  Result<void> finish();                                             ///< also of all children
+  void fail(const std::string& key, std::string message);  ///< a mistake the caller found
+  Result<void> finish();                                   ///< also of all children
   const std::string& pointer() const { return pointer_; }
 
  private:

@@ -17,8 +17,8 @@ struct Where {
   std::string pass;      ///< profiler pass, when the artefact says
 };
 
-/// A number with its name, its unit and where it came from. Absent is not zero: a metric that was not
-/// measured is not in the set.
+/// A number with its name, its unit and where it came from. Absent is not zero: a metric that was
+/// not measured is not in the set.
 struct Metric {
   std::string name;  ///< normalised (docs/metrics.md), or the raw name when there is none
   double value = 0;

@@ -104,7 +104,7 @@ struct ChildProcess::State {
     if (tree->ended()) {
       tree->wait_until_gone();
       // Only how it ended is wanted; what it said stays where it is.
-      std::string output = tree->output(), errors = tree->errors();
+      std::string output = std::move(tree->output()), errors = std::move(tree->errors());
       if (const auto result = tree->result()) how = result->describe();
       tree->output() = std::move(output);
       tree->errors() = std::move(errors);
@@ -123,7 +123,6 @@ struct ChildProcess::State {
   }
 
   Error late(std::string_view doing, milliseconds deadline) {
-    tree->terminate(ProcessResult::End::timed_out);
     tree->kill(ProcessResult::End::timed_out);
     tree->wait_until_gone();
     return timed_out(fmt::format("`{}` was stopped: it took longer than {} {}", name,

@@ -26,7 +26,7 @@ struct ProcessSpec {
   std::vector<std::pair<int, int>> pass_fds;   ///< {our descriptor, its number in the child}
   std::chrono::milliseconds deadline{60'000};  ///< of run(): SIGTERM, and SIGKILL a second later
   std::uint64_t output_limit = 64u << 20;      ///< bytes kept of stdout and of stderr; more ends it
-  std::uint64_t error_limit = 0;   ///< bytes of stderr that end a ChildProcess; 0: none
+  std::uint64_t error_limit = 0;               ///< bytes of stderr that end a ChildProcess; 0: none
   std::uint64_t memory_limit = 0;              ///< resident bytes of the whole tree; 0: none
 };
 

@@ -574,7 +574,9 @@ void ProcessTree::write_input() {
 
 void ProcessTree::read_channel() {
   Report report{};
-  const ssize_t got = ::recv(channel_, &report, sizeof report, MSG_DONTWAIT);
+  ssize_t got = ::recv(channel_, &report, sizeof report, MSG_DONTWAIT);
+  // The watcher may end with a command of ours unread; that error comes before what it has sent.
+  if (got < 0 && errno == ECONNRESET) got = ::recv(channel_, &report, sizeof report, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got == sizeof report) {
     ended_ = true;
@@ -583,6 +585,8 @@ void ProcessTree::read_channel() {
     return;
   }
   ::close(std::exchange(channel_, -1));
+  // The watcher was killed. Nothing is sure any more, but whoever stayed in the group can go.
+  if (!ended_ && child_ > 0) ::kill(-child_, SIGKILL);
   drain();
 }
 

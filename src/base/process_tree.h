@@ -17,8 +17,8 @@ namespace burnish {
 /// tree is empty, may wait for any child without taking those of others, and cannot mistake a
 /// stranger for a descendant. Several trees, from several threads, do not know of each other. When
 /// this process dies in any way, the watcher sees its end of the channel close and kills the tree.
-/// A program that kills its watcher on purpose gets away with what it had started before, though
-/// not with itself; programs that are not trusted belong in a PID namespace.
+/// A program that kills its watcher on purpose dies with its group, but what left the group before
+/// gets away; programs that are not trusted belong in a PID namespace.
 class ProcessTree {
  public:
   using Time = std::chrono::steady_clock::time_point;

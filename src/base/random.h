@@ -10,9 +10,9 @@ class Generator {
  public:
   explicit Generator(std::uint64_t seed);
   std::uint64_t next();
-  double uniform();                               ///< [0, 1)
-  std::uint64_t below(std::uint64_t bound);       ///< [0, bound), unbiased; bound > 0
-  double normal();                                ///< mean 0, deviation 1
+  double uniform();                          ///< [0, 1)
+  std::uint64_t below(std::uint64_t bound);  ///< [0, bound), unbiased; bound > 0
+  double normal();                           ///< mean 0, deviation 1
 
  private:
   std::uint64_t state_[4];

@@ -9,8 +9,8 @@
 
 namespace burnish {
 
-double mean(std::span<const double> values);            ///< NaN when empty
-double median(std::span<const double> values);          ///< NaN when empty
+double mean(std::span<const double> values);    ///< NaN when empty
+double median(std::span<const double> values);  ///< NaN when empty
 /// Linear interpolation between order statistics (type 7 of Hyndman and Fan, 1996); p in [0, 1].
 double quantile(std::span<const double> values, double p);
 double standard_deviation(std::span<const double> values);  ///< n - 1 in the denominator

@@ -153,7 +153,8 @@ std::string with_prefix(double value, std::string_view unit) {
     ++index;
   }
   const char* prefix = kPrefixes[static_cast<std::size_t>(index)];
-  std::string text = fmt::format("{:.{}f}", scaled, digits(std::fabs(scaled)));
+  std::string text =
+      value == 0 ? std::string("0") : fmt::format("{:.{}f}", scaled, digits(std::fabs(scaled)));
   if (*prefix || !unit.empty()) text += ' ';
   return text.append(prefix).append(unit);
 }

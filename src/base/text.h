@@ -18,12 +18,14 @@ std::string to_lower(std::string_view text);
 bool contains(std::string_view text, std::string_view part);
 std::string replace_all(std::string text, std::string_view from, std::string_view to);
 
-/// The whole of `text` as a number in the C locale; absent when anything else is in it.
+/// The whole of `text` as a number in the C locale; absent when anything else is in it, or when
+/// it is out of range. parse_number() reads "inf" and "nan" too, as number_text() writes them.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 std::optional<double> parse_number(std::string_view text);
 
 /// Of `candidates` the one nearest to `text` by edit distance, when near enough to be a slip.
-std::optional<std::string> nearest(std::string_view text, const std::vector<std::string>& candidates);
+std::optional<std::string> nearest(std::string_view text,
+                                   const std::vector<std::string>& candidates);
 
 /// 1.23e-4 s → "123 µs"; three significant digits, SI prefix. The unit is appended as given.
 std::string with_prefix(double value, std::string_view unit);

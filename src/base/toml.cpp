@@ -40,6 +40,39 @@ std::string kind_of(const toml::node& node) {
   }
 }
 
+/// Where a dotted key has more than kKeyParts parts. toml++ bounds the depth of values but not that
+/// of keys, and destroys tables by recursion, so `a.a.a.…` could exhaust the stack. Counted are the
+/// dots outside strings and comments since the last character that no key has.
+std::optional<std::size_t> too_deep_key(std::string_view text) {
+  constexpr int kKeyParts = 16;
+  int dots = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '#') {
+      at = std::min(text.find('\n', at), text.size());
+      dots = 0;
+    } else if (c == '"' || c == '\'') {
+      const std::string triple(3, c);
+      const bool is_long = text.substr(at, 3) == triple;
+      at += is_long ? 3 : 1;
+      while (at < text.size() &&
+             (is_long ? text.substr(at, 3) != triple : text[at] != c && text[at] != '\n')) {
+        at += c == '"' && text[at] == '\\' ? 2 : 1;
+      }
+      if (is_long) {
+        at += 2;
+        // Up to two quotes before the closing three belong to the text: """a"""" holds a".
+        for (int extra = 0; extra < 2 && at + 1 < text.size() && text[at + 1] == c; ++extra) ++at;
+      }
+    } else if (c == '.') {
+      if (++dots >= kKeyParts) return at;
+    } else if (c == '=' || c == ',' || c == '{' || c == '}' || c == '[' || c == ']' || c == '\n') {
+      dots = 0;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 /// One table of the file, however often it is asked for.
@@ -182,6 +215,13 @@ Result<TomlFields> TomlFields::parse(std::string_view text, const std::string& f
   state->source = text;
   state->lines = split_lines(state->source);
   state->first_line = first_line;
+  if (const auto at = too_deep_key(text)) {
+    const auto before = text.substr(0, *at);
+    const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+    const auto line = std::count(before.begin(), before.end(), '\n') + first_line;
+    return bad_input("a dotted key has too many parts")
+        .at({file, static_cast<int>(line), static_cast<int>(*at - line_start) + 1});
+  }
   try {
     state->root = toml::parse(std::string_view(state->source), std::string_view(file));
   } catch (const toml::parse_error& error) {

@@ -26,8 +26,8 @@ class TomlFields {
 
   bool has(const std::string& key) const;
   std::vector<std::string> keys() const;
-  Place place() const;                         ///< of the table itself
-  Place place(const std::string& key) const;   ///< of the key's value; the table's when absent
+  Place place() const;                        ///< of the table itself
+  Place place(const std::string& key) const;  ///< of the key's value; the table's when absent
   std::vector<Place> places(const std::string& key) const;  ///< of the elements of an array
 
   // Without a fallback the key is required.
@@ -35,7 +35,7 @@ class TomlFields {
   std::string string(const std::string& key, std::string fallback);
   std::int64_t integer(const std::string& key);
   std::int64_t integer(const std::string& key, std::int64_t fallback);
-  double number(const std::string& key);       ///< an integer is accepted
+  double number(const std::string& key);  ///< an integer is accepted
   double number(const std::string& key, double fallback);
   bool boolean(const std::string& key, bool fallback);
   std::string one_of(const std::string& key, const std::vector<std::string>& allowed);
@@ -48,8 +48,8 @@ class TomlFields {
   std::vector<std::string> strings(const std::string& key);      ///< absent: empty
   std::vector<TomlValue> values(const std::string& key);         ///< array of scalars
   TomlValue value(const std::string& key);
-  TomlFields table(const std::string& key);                      ///< absent: an empty table
-  std::vector<TomlFields> tables(const std::string& key);        ///< array of tables; absent: empty
+  TomlFields table(const std::string& key);                ///< absent: an empty table
+  std::vector<TomlFields> tables(const std::string& key);  ///< array of tables; absent: empty
 
   /// Records a mistake that the caller found in the value of `key`.
   void fail(const std::string& key, std::string message, std::string hint = "");
