@@ -114,6 +114,23 @@ Result<measure::Candidate> judged_candidate(const TaskSpec& task, const workspac
   return candidate;
 }
 
+Result<workspace::Files> files_of(workspace::Workspace& workspace, const std::string& version) {
+  const auto number = parse_integer(version.starts_with('v') ? version.substr(1) : version);
+  if (!number || *number < 0 || *number > 1'000'000)
+    return bad_input("a version is written v0, v1, …, and this is \"" + version + "\"");
+  const int n = static_cast<int>(*number);
+  BURNISH_TRY_ASSIGN(const auto commit, workspace.commit_of(n));
+  if (!commit) return bad_input(fmt::format("there is no v{} in this workspace", n));
+  BURNISH_TRY_ASSIGN(workspace::Files files, workspace.candidate_at(*commit));
+  const fs::path tried = workspace.profile_folder(n) / "candidate";
+  auto& system = workspace.world().files;
+  for (auto& [name, text] : files)
+    if (system.exists(tried / name)) {
+      BURNISH_TRY_ASSIGN(text, system.read(tried / name));
+    }
+  return files;
+}
+
 std::string dims_text(const Variables& dims) {
   std::vector<std::string> parts;
   for (const auto& [name, value] : dims) parts.push_back(name + "=" + number_text(value));

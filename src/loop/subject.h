@@ -17,7 +17,11 @@ Result<measure::Candidate> judged_candidate(const workspace::TaskSpec& task,
                                             const workspace::Files& files, const std::string& label,
                                             const std::string& arch);
 
-/// The workloads that `verify` and `bench` weigh: the dimensions' names and values as text.
+/// The candidate's files as "v3" had them: its commit's when it was accepted, what was kept beside its
+/// profile when it was not. Errors: bad_input for a version that there is not.
+Result<workspace::Files> files_of(workspace::Workspace& workspace, const std::string& version);
+
+/// "K=512 M=1024 N=1024".
 std::string dims_text(const Variables& dims);
 
 /// This device's ceilings: measured once, kept in the workspace's cache by device and driver.

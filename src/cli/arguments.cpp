@@ -1,0 +1,153 @@
+#include "cli/arguments.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "base/text.h"
+#include "cli/version.h"
+
+namespace burnish::cli {
+
+struct Arguments::State {
+  CLI::App* app = nullptr;
+  CLI::Option* last = nullptr;
+  std::optional<Action>* chosen = nullptr;
+};
+
+Arguments::Arguments(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+Arguments& Arguments::positional(const std::string& name, std::string& value,
+                                 const std::string& help) {
+  state_->last = state_->app->add_option(name, value, help);
+  return *this;
+}
+Arguments& Arguments::positionals(const std::string& name, std::vector<std::string>& values,
+                                  const std::string& help) {
+  state_->last = state_->app->add_option(name, values, help);
+  return *this;
+}
+Arguments& Arguments::required() {
+  state_->last->required();
+  return *this;
+}
+Arguments& Arguments::option(const std::string& name, std::string& value, const std::string& help) {
+  state_->last = state_->app->add_option(name, value, help);
+  return *this;
+}
+Arguments& Arguments::option(const std::string& name, std::int64_t& value, const std::string& help) {
+  state_->last = state_->app->add_option(name, value, help)->capture_default_str();
+  return *this;
+}
+Arguments& Arguments::option(const std::string& name, double& value, const std::string& help) {
+  state_->last = state_->app->add_option(name, value, help)->capture_default_str();
+  return *this;
+}
+Arguments& Arguments::option(const std::string& name, std::optional<std::int64_t>& value,
+                             const std::string& help) {
+  state_->last = state_->app->add_option(name, value, help);
+  return *this;
+}
+Arguments& Arguments::option(const std::string& name, std::optional<double>& value,
+                             const std::string& help) {
+  state_->last = state_->app->add_option(name, value, help);
+  return *this;
+}
+Arguments& Arguments::options(const std::string& name, std::vector<std::string>& values,
+                              const std::string& help) {
+  state_->last = state_->app->add_option(name, values, help);
+  return *this;
+}
+Arguments& Arguments::flag(const std::string& name, bool& value, const std::string& help) {
+  state_->last = state_->app->add_flag(name, value, help);
+  return *this;
+}
+Arguments& Arguments::device_option(Common& common) {
+  state_->last = state_->app
+                     ->add_option("--device", common.device,
+                                  "cuda:0, hip:1, opencl:0, opencl:pocl or auto")
+                     ->capture_default_str();
+  return *this;
+}
+
+Arguments Arguments::verb(const std::string& name, const std::string& help) {
+  auto state = std::make_shared<State>();
+  state->app = state_->app->add_subcommand(name, help)->fallthrough();
+  state->chosen = state_->chosen;
+  state_->app->require_subcommand(1);
+  return Arguments(std::move(state));
+}
+
+void Arguments::action(Action action) {
+  state_->app->callback(
+      [chosen = state_->chosen, action = std::move(action)] { *chosen = action; });
+}
+
+struct CommandLine::State {
+  CLI::App app{"burnish takes a GPU kernel that is right and makes it fast, one measured step at a time."};
+  std::optional<Arguments::Action> chosen;
+};
+
+CommandLine::CommandLine(Common& common) : state_(std::make_unique<State>()) {
+  CLI::App& app = state_->app;
+  app.name("burnish");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("burnish ") + kVersion);
+  app.add_option("-C", common.folder, "the workspace (default: this folder)");
+  app.add_flag("--json", common.json, "print one JSON value on stdout and nothing else there");
+  app.add_flag("-q,--quiet", common.quiet, "print results only");
+  app.add_flag("-v,--verbose", common.verbose, "print more");
+  app.add_option("--color", common.color, "auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+}
+
+CommandLine::~CommandLine() = default;
+
+Arguments CommandLine::verb(const std::string& name, const std::string& help) {
+  auto state = std::make_shared<Arguments::State>();
+  state->app = state_->app.add_subcommand(name, help)->fallthrough();
+  state->chosen = &state_->chosen;
+  return Arguments(std::move(state));
+}
+
+namespace {
+
+/// Every verb and option that could have been meant.
+void collect_names(const CLI::App& app, std::vector<std::string>& names) {
+  for (const auto* option : app.get_options())
+    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  for (const auto* child : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(child->get_name());
+    collect_names(*child, names);
+  }
+}
+
+}  // namespace
+
+Result<std::optional<Arguments::Action>> CommandLine::parse(int argc, char** argv) {
+  CLI::App& app = state_->app;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    app.exit(help, std::cout, std::cerr);
+    return std::optional<Arguments::Action>();
+  } catch (const CLI::ParseError& error) {
+    std::vector<std::string> names;
+    collect_names(app, names);
+    std::string hint = "`burnish --help` lists the verbs, `burnish VERB --help` the arguments of one";
+    for (int i = 1; i < argc; ++i) {
+      const std::string word = argv[i];
+      if (word.size() < 2 || std::find(names.begin(), names.end(), word) != names.end()) continue;
+      if (const auto near = nearest(word.substr(0, word.find('=')), names);
+          near && *near != word.substr(0, word.find('='))) {
+        hint = "did you mean " + *near + "?";
+        break;
+      }
+    }
+    return bad_input(error.what()).with_hint(hint);
+  }
+  return state_->chosen;
+}
+
+}  // namespace burnish::cli

@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/data.h"
+#include "cli/front.h"
+#include "cli/verbs.h"
+
+namespace burnish::cli {
+namespace {
+
+/// Names of the examples that are compiled in.
+Result<std::set<std::string>> examples() {
+  BURNISH_TRY_ASSIGN(const auto files, data_files("examples/"));
+  std::set<std::string> names;
+  for (const auto& file : files)
+    if (file.name.ends_with("/burnish.toml")) {
+      const std::string rest = file.name.substr(9);
+      names.insert(rest.substr(0, rest.find('/')));
+    }
+  return names;
+}
+
+/// Makes the workspace from the example of that name.
+Result<void> make_workspace(const std::string& name, const fs::path& folder) {
+  BURNISH_TRY_ASSIGN(const auto names, examples());
+  if (!names.contains(name)) {
+    std::string list;
+    for (const auto& item : names) list += (list.empty() ? "" : ", ") + item;
+    return bad_input("there is no example \"" + name + "\"").with_hint("one of " + list);
+  }
+  BURNISH_TRY_ASSIGN(const auto files, data_files("examples/" + name + "/"));
+  BURNISH_TRY_ASSIGN(const TemporaryFolder from, TemporaryFolder::make("burnish-demo"));
+  const std::size_t prefix = std::string("examples/").size() + name.size() + 1;
+  for (const auto& file : files)
+    BURNISH_TRY(real_file_system().write(from.path() / file.name.substr(prefix), file.content));
+  BURNISH_TRY(workspace::Workspace::create(folder, from.path(), {}));
+  return {};
+}
+
+}  // namespace
+
+void add_demo(CommandLine& line, Common& common) {
+  struct Options {
+    std::string name = "matmul", output;
+  };
+  auto options = std::make_shared<Options>();
+  auto arguments = line.verb("demo", "show itself: optimise an example on this machine");
+  arguments.positional("NAME", options->name, "the example (default: matmul)");
+  arguments.option("--output", options->output, "the workspace (default: burnish-demo-NAME)");
+  arguments.device_option(common);
+  arguments.action([&common, options]() -> Result<int> {
+    const fs::path folder =
+        fs::path(common.folder) / (options->output.empty() ? "burnish-demo-" + options->name : options->output);
+    if (!fs::exists(folder)) BURNISH_TRY(make_workspace(options->name, folder));
+    BURNISH_TRY_ASSIGN(auto loop, open_loop(common, folder));
+    BURNISH_TRY_ASSIGN(const auto state, loop->state());
+    if (state.next != loop::Stage::stopped) {
+      BURNISH_TRY_ASSIGN(auto bench, open_bench(common, folder));
+      auto tools = bench.tools();
+      say(common, fmt::format("optimising {} on {} in {}", options->name, bench.device->info().name, folder.string()));
+      auto tuner = agent::make_tuner();
+      BURNISH_TRY(loop->run(tools, *tuner, 0));
+    }
+    BURNISH_TRY_ASSIGN(const auto summary, loop::summarize(loop->workspace()));
+    print_summary(common, summary);
+    if (!common.json)
+      print(fmt::format("\nthe history is a git repository: git -C {0} log\nplans, reports and records: {0}/\n",
+                        folder.string()));
+    return 0;
+  });
+}
+
+}  // namespace burnish::cli
