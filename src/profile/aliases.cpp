@@ -16,7 +16,7 @@ namespace burnish::profile {
 namespace {
 
 struct Source {
-  std::string raw;                    ///< empty when it is a formula
+  std::string raw;  ///< empty when it is a formula
   std::optional<Expression> formula;
   std::vector<std::string> arch;
   std::string tool_from, tool_before;
@@ -71,8 +71,7 @@ bool holds(const Source& source, const AliasTable::Context& context) {
   }
   if (!source.tool_from.empty() || !source.tool_before.empty()) {
     if (context.tool_version.empty()) return false;
-    if (!source.tool_from.empty() &&
-        compare_versions(context.tool_version, source.tool_from) < 0) {
+    if (!source.tool_from.empty() && compare_versions(context.tool_version, source.tool_from) < 0) {
       return false;
     }
     if (!source.tool_before.empty() &&
@@ -201,8 +200,9 @@ void AliasTable::apply(const Context& context,
     }
     if (found || alias.sources.empty()) continue;
     if (reason.empty()) {
-      const auto usable = std::find_if(alias.sources.begin(), alias.sources.end(),
-                                       [&](const Source& source) { return holds(source, context); });
+      const auto usable =
+          std::find_if(alias.sources.begin(), alias.sources.end(),
+                       [&](const Source& source) { return holds(source, context); });
       if (usable == alias.sources.end()) {
         reason = "not defined for this device or profiler version";
       } else {

@@ -20,7 +20,8 @@ std::size_t end_of_plain(std::string_view text, std::size_t from) {
 
 int lines_in(std::string_view text) {
   int count = 0;
-  for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
+  for (std::size_t at = text.find('\n'); at != std::string_view::npos;
+       at = text.find('\n', at + 1)) {
     ++count;
   }
   return count;
@@ -37,7 +38,8 @@ Error CsvReader::failure(std::string message, std::size_t at) const {
   const std::size_t from = std::min(record_offset_, at);
   const std::string_view before = text_.substr(from, at - from);
   const std::size_t newline = before.rfind('\n');
-  const std::size_t column = newline == std::string_view::npos ? at - from : at - from - newline - 1;
+  const std::size_t column =
+      newline == std::string_view::npos ? at - from : at - from - newline - 1;
   return bad_input(std::move(message))
       .at({file_, record_line_ + lines_in(before), static_cast<int>(column) + 1});
 }
@@ -74,9 +76,9 @@ Result<bool> CsvReader::next() {
   unescaped_used_ = 0;
   const char* data = text_.data();
   const std::size_t size = text_.size();
-  while (position_ < size && (data[position_] == '\n' ||
-                              (data[position_] == '\r' &&
-                               (position_ + 1 == size || data[position_ + 1] == '\n')))) {
+  while (position_ < size &&
+         (data[position_] == '\n' ||
+          (data[position_] == '\r' && (position_ + 1 == size || data[position_ + 1] == '\n')))) {
     if (data[position_] == '\n') ++line_;
     ++position_;
   }
@@ -173,8 +175,9 @@ CsvColumns::CsvColumns(const std::vector<std::string_view>& header)
 }
 
 std::optional<std::size_t> CsvColumns::find(std::string_view name) const {
-  const auto it = std::lower_bound(sorted_.begin(), sorted_.end(), name,
-                                   [&](std::size_t a, std::string_view b) { return names_[a] < b; });
+  const auto it =
+      std::lower_bound(sorted_.begin(), sorted_.end(), name,
+                       [&](std::size_t a, std::string_view b) { return names_[a] < b; });
   if (it == sorted_.end() || names_[*it] != name) return std::nullopt;
   return *it;
 }

@@ -34,22 +34,32 @@ struct VendorRule {
   bool speedup_global = false;
 };
 
-/// Values of one metric by instruction (address) or by instance.
+/// Values of one metric by instruction or by instance. An address is the offset in bytes from the
+/// kernel's first instruction, as disassemblers print it.
 struct InstanceValues {
   std::string metric;
   std::vector<std::pair<std::uint64_t, double>> by_address;
   std::vector<std::pair<std::string, double>> by_name;
 };
 
+/// The source line of the instructions from `address` on, up to the next entry.
+struct CodeLine {
+  std::uint64_t address = 0;
+  std::string file;
+  int line = 0;
+};
+
 /// One launch of one kernel.
 struct KernelProfile {
   std::string name;
-  std::string id;  ///< what tells this launch from others in the artefact: "0", "dispatch 3"
+  std::string symbol;  ///< mangled, as in the code object; empty when the artefact does not say
+  std::string id;      ///< what tells this launch from others in the artefact: "0", "dispatch 3"
   Launch launch;
   DeviceFacts device;
   MetricSet metrics;  ///< normalised where a name means exactly this, raw names otherwise
   std::vector<VendorRule> vendor_rules;
   std::vector<InstanceValues> instances;
+  std::vector<CodeLine> lines;  ///< by address; empty without line information
   /// Statements about numbers that cannot be right ("counters and timestamps come from different
   /// passes"); what they concern is not in `metrics`.
   std::vector<std::string> implausible;

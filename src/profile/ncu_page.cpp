@@ -1,0 +1,177 @@
+#include "profile/ncu_page.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/text.h"
+#include "profile/nvidia_units.h"
+
+namespace burnish::profile::nvidia {
+namespace {
+
+bool is_absent(std::string_view value) {
+  return value == "n/a" || value == "no data" || value == "nan" || value == "-nan" ||
+         value == "inf" || value == "-inf" || value == "N/A";
+}
+
+/// "5504 (64; 64; …)" without the instances.
+std::string_view without_instances(std::string_view value) {
+  const std::size_t open = value.find(" (");
+  if (open == std::string_view::npos || value.empty() || value.back() != ')') return value;
+  return value.substr(0, open);
+}
+
+/// ncu scales this one the wrong way round ("%/Kbyte": 2.614 where the report holds 2614).
+constexpr std::string_view kWronglyScaled = "derived__pct_occupancy_per_shared_mem_size";
+
+}  // namespace
+
+bool is_profiler_line(std::string_view line) {
+  return line.substr(0, 8) == "==PROF==" || line.substr(0, 11) == "==WARNING==" ||
+         line.substr(0, 9) == "==ERROR==";
+}
+
+std::string mean_of(const std::string& launches) {
+  return launches == "1" ? "1 launch" : fmt::format("mean of {} launches", launches);
+}
+
+PageBuilder::PageBuilder(std::string file, std::string hash)
+    : file_(std::move(file)), hash_(std::move(hash)) {}
+
+void PageBuilder::see(std::string_view raw_name, std::string_view unit, std::string_view value) {
+  using Kind = NumberFormat::Kind;
+  const Kind kind = unit == "%" && raw_name.substr(0, 9) != "derived__" ? Kind::percentage
+                    : unit.find_first_of("KMGT/") == std::string_view::npos && is_whole(raw_name)
+                        ? Kind::whole
+                        : Kind::number;
+  format_.see(without_instances(value), kind);
+}
+
+std::size_t PageBuilder::launch(const std::string& key, const Identity& identity) {
+  const auto [at, is_new] = by_key_.try_emplace(key, launches_.size());
+  if (is_new) {
+    Launch launch;
+    KernelProfile& kernel = launch.raw.profile;
+    kernel.name = to_valid_utf8(identity.name);
+    kernel.id = to_valid_utf8(identity.id);
+    kernel.launch.grid = parse_dimensions(identity.grid);
+    kernel.launch.block = parse_dimensions(identity.block);
+    kernel.device.arch = arch_of_capability(identity.capability);
+    launch.process = to_valid_utf8(identity.process);
+    launches_.push_back(std::move(launch));
+  }
+  return at->second;
+}
+
+void PageBuilder::add(Launch& launch, std::string name, bool is_raw, std::string_view unit,
+                      std::string_view value, const std::string& locator) {
+  value = trim(value);
+  if (value.empty() || name == kWronglyScaled) return;
+  if (is_absent(value)) {
+    launch.raw.unavailable.emplace(std::move(name), std::string(value));
+    return;
+  }
+  Metric metric;
+  metric.name = std::move(name);
+  metric.where = {file_, hash_, locator, metric.name, ""};
+  const std::string_view digits = without_instances(value);
+  if (const auto number = format_.read(digits)) {
+    Unit by_name = is_raw ? unit_of_metric(metric.name) : Unit{"1", 1};
+    Unit printed = parse_unit(unit).value_or(by_name);
+    // Some derived rates are printed without their "/s".
+    if (printed.name + "/s" == by_name.name) printed.name = by_name.name;
+    metric.value = number->value * printed.factor;
+    metric.resolution = number->resolution * printed.factor;
+    metric.unit = std::move(printed.name);
+  } else if (digits.find_first_not_of("0123456789.,+- '") == std::string_view::npos &&
+             digits.find_first_of("0123456789") != std::string_view::npos) {
+    ++unread_;
+    launch.raw.unavailable.emplace(std::move(metric.name),
+                                   fmt::format("\"{}\", which could mean two numbers", digits));
+    return;
+  } else {
+    metric.unit = "text";
+    metric.text = to_valid_utf8(value);
+  }
+  const auto [at, is_new] = launch.metrics.try_emplace(metric.name, metric);
+  if (!is_new && at->second &&
+      (at->second->value != metric.value || at->second->text != metric.text)) {
+    at->second.reset();
+  }
+}
+
+void PageBuilder::raw_metric(std::size_t launch, std::string_view raw_name, std::string_view unit,
+                             std::string_view value, const std::string& locator) {
+  add(launches_[launch], to_valid_utf8(raw_name), true, unit, value, locator);
+}
+
+Result<void> PageBuilder::labelled(std::size_t launch, const Label& label, std::string_view unit,
+                                   std::string_view value, const std::string& locator) {
+  Launch& entry = launches_[launch];
+  std::string raw;
+  // Charts repeat labels with other meanings, but for the warp states and what has a raw name.
+  if (label.item.empty() || label.section == "Warp State Statistics" ||
+      contains(label.label, "__")) {
+    BURNISH_TRY_ASSIGN(raw, raw_name_of(label.section, label.label, entry.raw.profile.device.arch));
+  }
+  const bool is_raw = !raw.empty();
+  if (!is_raw) {
+    raw = to_valid_utf8(label.item.empty()
+                            ? fmt::format("{}/{}", label.section, label.label)
+                            : fmt::format("{}/{}/{}", label.section, label.item, label.label));
+  }
+  add(entry, std::move(raw), is_raw, unit, value, locator);
+  return {};
+}
+
+void PageBuilder::rule(std::size_t launch, VendorRule rule) {
+  launches_[launch].raw.profile.vendor_rules.push_back(std::move(rule));
+}
+
+void PageBuilder::warn(std::string text) {
+  if (warnings_.size() < 100) warnings_.push_back(to_valid_utf8(text));
+}
+
+void PageBuilder::set_session(const std::string& key, std::string value) {
+  session_.emplace(key, to_valid_utf8(value));
+}
+
+std::optional<double> PageBuilder::number(std::string_view text) const {
+  const auto read = format_.read(text);
+  return read ? std::optional(read->value) : std::nullopt;
+}
+
+Result<Reading> PageBuilder::finish(const std::string& kind) {
+  Reading reading;
+  if (unread_ > 0) {
+    warn(fmt::format("{}: {} numbers are left out: {}. Export with LC_ALL=C and --print-units base",
+                     file_, unread_, format_.why_undecided()));
+  }
+  std::map<std::string, int> ids;
+  for (const Launch& launch : launches_) ++ids[launch.raw.profile.id];
+  const bool is_summary = kind.substr(kind.rfind('-') + 1) == "summary";
+  for (Launch& launch : launches_) {
+    KernelProfile& kernel = launch.raw.profile;
+    if (ids[kernel.id] > 1 && !launch.process.empty() && !is_summary) {
+      kernel.id += " of process " + launch.process;
+    }
+    for (auto& [name, metric] : launch.metrics) {
+      if (metric) kernel.metrics.add(std::move(*metric));
+    }
+    BURNISH_TRY_ASSIGN(KernelProfile finished, nvidia::finish(std::move(launch.raw), ""));
+    reading.kernels.push_back(std::move(finished));
+  }
+  if (reading.kernels.empty()) {
+    warn(
+        fmt::format("{}: no launch in it: the kernel filter matched nothing, or the program "
+                    "launched nothing",
+                    file_));
+  }
+  reading.warnings = std::move(warnings_);
+  reading.session = std::move(session_);
+  reading.artefacts.push_back({fs::path(file_), kind, "Nsight Compute", "", hash_});
+  return reading;
+}
+
+}  // namespace burnish::profile::nvidia
