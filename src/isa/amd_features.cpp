@@ -1,0 +1,406 @@
+#include "isa/amd_features.h"
+
+#include <algorithm>
+#include <array>
+#include <bitset>
+#include <unordered_set>
+
+#include "base/text.h"
+
+namespace burnish::isa::amd {
+namespace {
+
+constexpr std::size_t kRegisters = 1024;
+using Registers = std::bitset<kRegisters>;
+
+/// Past this many blocks the data-flow analysis would take too much memory and is left out.
+constexpr std::size_t kMostFlowBlocks = 20'000;
+constexpr int kMostPasses = 16;
+/// How many loads back a mergeable partner is looked for.
+constexpr std::size_t kMergeWindow = 8;
+
+bool is_vector(const Operand& operand) { return operand.kind == Operand::Kind::vector; }
+bool same(const Operand& a, const Operand& b) {
+  return a.kind == b.kind && a.first == b.first && a.count == b.count;
+}
+
+template <class Visit>
+void each_register(const Operand& operand, Visit visit) {
+  const std::size_t end =
+      std::min<std::size_t>(kRegisters, std::size_t{operand.first} + operand.count);
+  for (std::size_t i = operand.first; i < end; ++i) visit(i);
+}
+
+/// What an operation does to the knowledge of which vector registers hold one value for all lanes.
+struct Effect {
+  const Line* line;
+  const Opcode* opcode;
+  std::uint8_t first;  ///< its destination among the operands
+  std::uint8_t end;
+};
+
+class Uniformity {
+ public:
+  Uniformity(const Kernel& kernel, const Code& code) : kernel_(kernel), code_(code) {}
+
+  /// A bit for each instruction that writes a vector register with a value that is the same in
+  /// every lane and could come from a scalar load or the scalar unit; and the registers so written.
+  bool run(std::vector<char>& writes, Registers& registers) {
+    const std::size_t blocks = kernel_.blocks.size();
+    if (blocks == 0 || blocks > kMostFlowBlocks) return false;
+    std::vector<std::vector<int>> predecessors(blocks);
+    for (std::size_t b = 0; b < blocks; ++b) {
+      for (const int next : kernel_.blocks[b].successors) {
+        predecessors[static_cast<std::size_t>(next)].push_back(static_cast<int>(b));
+      }
+    }
+    // Optimistic: registers are uniform until a path says otherwise. Work items' numbers come in
+    // v0.
+    std::vector<State> out(blocks, State{Registers().set(), Registers()});
+    bool changed = true;
+    for (int pass = 0; changed && pass < kMostPasses; ++pass) {
+      changed = false;
+      for (std::size_t b = 0; b < blocks; ++b) {
+        State state = enter(b, predecessors[b], out);
+        walk(b, state, nullptr, nullptr);
+        if (state.uniform != out[b].uniform || state.computed != out[b].computed) {
+          out[b] = state;
+          changed = true;
+        }
+      }
+    }
+    if (changed) return false;
+    for (std::size_t b = 0; b < blocks; ++b) {
+      State state = enter(b, predecessors[b], out);
+      walk(b, state, &writes, &registers);
+    }
+    return true;
+  }
+
+ private:
+  struct State {
+    Registers uniform;
+    Registers computed;  ///< of those, the ones that are no mere constants
+  };
+
+  static State enter(std::size_t block, const std::vector<int>& from,
+                     const std::vector<State>& out) {
+    if (block == 0 || from.empty()) return {};
+    State state = out[static_cast<std::size_t>(from[0])];
+    for (const int each : from) {
+      state.uniform &= out[static_cast<std::size_t>(each)].uniform;
+      state.computed |= out[static_cast<std::size_t>(each)].computed;
+    }
+    state.computed &= state.uniform;
+    return state;
+  }
+
+  void walk(std::size_t block, State& state, std::vector<char>* writes, Registers* registers) {
+    const BasicBlock& at = kernel_.blocks[block];
+    for (int i = at.first; i < at.first + at.count; ++i) {
+      const Line& line = code_.lines[i];
+      const std::uint8_t split = line.second ? line.second_first : line.operand_count;
+      apply({&line, line.opcode, 0, split}, i, state, writes, registers);
+      if (line.second) {
+        apply({&line, line.second, split, line.operand_count}, i, state, writes, registers);
+      }
+    }
+  }
+
+  void apply(const Effect& effect, int i, State& state, std::vector<char>* writes,
+             Registers* registers) {
+    if (effect.first >= effect.end || !effect.opcode->writes_first) return;
+    const Operand& to = effect.line->operands[effect.first];
+    if (!is_vector(to)) return;
+    const Opcode& opcode = *effect.opcode;
+    bool computed = false;
+    bool uniform = can_be_uniform(opcode, *effect.line, i);
+    if (uniform) {
+      for (std::uint8_t o = static_cast<std::uint8_t>(effect.first + 1); o < effect.end; ++o) {
+        const Operand& from = effect.line->operands[o];
+        if (from.kind == Operand::Kind::accum) uniform = false;
+        if (from.kind == Operand::Kind::scalar) computed = true;
+        if (!is_vector(from)) continue;
+        each_register(from, [&](std::size_t r) {
+          if (!state.uniform[r]) uniform = false;
+          if (state.computed[r]) computed = true;
+        });
+      }
+    }
+    // A load of one address gives one value.
+    if (opcode.access == Access::load) computed = true;
+    each_register(to, [&](std::size_t r) {
+      state.uniform[r] = uniform;
+      state.computed[r] = uniform && computed;
+      if (uniform && computed && registers) registers->set(r);
+    });
+    if (uniform && computed && writes) (*writes)[static_cast<std::size_t>(i)] = 1;
+  }
+
+  bool can_be_uniform(const Opcode& opcode, const Line& line, int i) const {
+    if (opcode.access == Access::load) {
+      // What LDS or scratch gives cannot come from a scalar load.
+      const bool memory = opcode.space == Space::global || opcode.space == Space::buffer ||
+                          opcode.space == Space::flat;
+      return memory && code_.scratch[static_cast<std::size_t>(i)] == 0;
+    }
+    if (!opcode.vector || line.dpp != Dpp::none || opcode.dpp) return false;
+    switch (opcode.special) {
+      case Special::none:
+      case Special::move:
+        break;
+      default:
+        return false;
+    }
+    // Its mask differs from lane to lane; a matrix instruction mixes lanes.
+    return opcode.mnemonic.find("cndmask") == std::string_view::npos &&
+           opcode.mnemonic.find("swap") == std::string_view::npos &&
+           opcode.instruction_class != "matrix" && opcode.instruction_class != "accum_move";
+  }
+
+  const Kernel& kernel_;
+  const Code& code_;
+};
+
+class Features {
+ public:
+  Features(Kernel& kernel, const Code& code)
+      : kernel_(kernel), code_(code), in_loop_(kernel.instructions.size(), 0) {
+    const int hot = hot_loop(kernel);
+    if (hot < 0) return;
+    has_loop_ = true;
+    for (const int block : kernel.loops[static_cast<std::size_t>(hot)].blocks) {
+      const BasicBlock& at = kernel.blocks[static_cast<std::size_t>(block)];
+      for (int i = at.first; i < at.first + at.count; ++i)
+        in_loop_[static_cast<std::size_t>(i)] = 1;
+    }
+  }
+
+  void find() {
+    for (const char* name : {"nop_cycles", "full_waits", "full_vector_waits", "readlanes",
+                             "bpermutes", "scratch_loads", "scratch_stores", "packed_math",
+                             "dual_issue", "matrix_narrow_fed", "mergeable_loads"}) {
+      count(name, 0, 0);
+    }
+    instructions();
+    full_waits();
+    readlane_chains();
+    matrix_feeds();
+    mergeable_loads();
+    uniform_values();
+    for (const auto& [name, totals] : totals_) {
+      kernel_.extra["isa." + name] = totals.first;
+      if (has_loop_) kernel_.extra["isa.loop." + name] = totals.second;
+    }
+  }
+
+ private:
+  std::size_t size() const { return kernel_.instructions.size(); }
+
+  void count(const std::string& name, double all, double loop) {
+    auto& [total, of_loop] = totals_[name];
+    total += all;
+    of_loop += loop;
+  }
+  void count_at(const char* name, std::size_t i, double amount = 1) {
+    count(name, amount, in_loop_[i] ? amount : 0);
+  }
+
+  void instructions() {
+    for (std::size_t i = 0; i < size(); ++i) {
+      const Line& line = code_.lines[i];
+      const Opcode& opcode = *line.opcode;
+      if (opcode.special == Special::nop) {
+        // s_nop N waits for N + 1 cycles.
+        const auto more = opcode.mnemonic == "s_nop" ? parse_integer(line.last_operand) : 0;
+        count_at("nop_cycles", i,
+                 static_cast<double>(std::clamp<std::int64_t>(more.value_or(0), 0, 127)) + 1);
+      }
+      if (opcode.special == Special::readlane) count_at("readlanes", i);
+      if (opcode.special == Special::bpermute || opcode.special == Special::permute) {
+        count_at("bpermutes", i);
+      }
+      if (code_.scratch[i]) {
+        count_at(opcode.access == Access::load ? "scratch_loads" : "scratch_stores", i);
+      }
+      if (opcode.packed) count_at("packed_math", i);
+      if (line.second) count_at("dual_issue", i);
+    }
+  }
+
+  /// Waits until nothing of a kind is in flight any more. One whose youngest producer is in the
+  /// loop before it leaves that producer's latency uncovered by anything but what stands between
+  /// the two.
+  void full_waits() {
+    double nearest = 0;
+    double exposed = 0;
+    for (const Wait& wait : code_.waits) {
+      const auto at = static_cast<std::size_t>(wait.instruction);
+      bool full = false;
+      bool vector = false;
+      for (const WaitFor& counter : wait.counters) {
+        if (counter.count != 0) continue;
+        full = true;
+        if (counter.mask & kVectorLoad) vector = true;
+      }
+      if (!full) continue;
+      count_at("full_waits", at);
+      if (!vector) continue;
+      count_at("full_vector_waits", at);
+      if (!in_loop_[at]) continue;
+      int youngest = -1;
+      bool from_before = false;
+      for (const int producer : kernel_.instructions[at].waits_for) {
+        const auto p = static_cast<std::size_t>(producer);
+        if (!in_loop_[p] || !(code_.events[p] & kVectorLoad)) continue;
+        if (producer < wait.instruction) youngest = std::max(youngest, producer);
+        if (producer > wait.instruction) from_before = true;
+      }
+      if (youngest < 0) continue;
+      // A loop that loads for its next turn has producers behind the wait; what is before it then
+      // came in by the first turn or serves something else.
+      if (from_before) continue;
+      const double distance = wait.instruction - youngest;
+      nearest = exposed == 0 ? distance : std::min(nearest, distance);
+      ++exposed;
+    }
+    if (!has_loop_) return;
+    kernel_.extra["isa.loop.exposed_waits"] = exposed;
+    if (exposed > 0) kernel_.extra["isa.loop.wait_distance"] = nearest;
+  }
+
+  /// The most readlanes of one register in one block. Registers that writelane fills hold spilled
+  /// scalars and are no vectors that are being reduced.
+  void readlane_chains() {
+    std::bitset<kRegisters> filled;
+    for (std::size_t i = 0; i < size(); ++i) {
+      const Line& line = code_.lines[i];
+      if (line.opcode->special == Special::writelane && is_vector(line.operands[0])) {
+        filled.set(line.operands[0].first % kRegisters);
+      }
+    }
+    int longest = 0;
+    int longest_in_loop = 0;
+    std::array<int, kRegisters> reads{};
+    std::vector<std::size_t> touched;
+    for (const BasicBlock& block : kernel_.blocks) {
+      for (int i = block.first; i < block.first + block.count; ++i) {
+        const Line& line = code_.lines[i];
+        if (line.opcode->special != Special::readlane || !is_vector(line.operands[1])) continue;
+        const std::size_t from = line.operands[1].first % kRegisters;
+        if (filled[from]) continue;
+        if (reads[from]++ == 0) touched.push_back(from);
+        longest = std::max(longest, reads[from]);
+        if (in_loop_[static_cast<std::size_t>(i)]) {
+          longest_in_loop = std::max(longest_in_loop, reads[from]);
+        }
+      }
+      for (const std::size_t r : touched) reads[r] = 0;
+      touched.clear();
+    }
+    count("readlane_chain", longest, longest_in_loop);
+  }
+
+  /// Matrix instructions with an operand that was loaded in pieces of less than a register,
+  /// followed in program order through moves and packing.
+  void matrix_feeds() {
+    if (kernel_.matrix_shapes.empty()) return;
+    constexpr int kNotLoaded = 0;
+    std::array<std::array<std::uint16_t, kRegisters>, 2> bits{};
+    const auto file_of = [](const Operand& operand) -> std::size_t {
+      return operand.kind == Operand::Kind::accum ? 1 : 0;
+    };
+    const auto holds = [](const Operand& operand) {
+      return operand.kind == Operand::Kind::vector || operand.kind == Operand::Kind::accum;
+    };
+    for (std::size_t i = 0; i < size(); ++i) {
+      const Line& line = code_.lines[i];
+      const Opcode& opcode = *line.opcode;
+      if (opcode.special == Special::matrix) {
+        bool narrow = false;
+        for (std::uint8_t o = 1; o <= 2 && o < line.operand_count; ++o) {
+          if (!holds(line.operands[o])) continue;
+          each_register(line.operands[o], [&](std::size_t r) {
+            const int loaded = bits[file_of(line.operands[o])][r];
+            if (loaded != kNotLoaded && loaded < 32) narrow = true;
+          });
+        }
+        if (narrow) count_at("matrix_narrow_fed", i);
+      }
+      if (!opcode.writes_first || line.operand_count == 0 || !holds(line.operands[0])) continue;
+      int loaded = kNotLoaded;
+      if (opcode.access == Access::load && opcode.space != Space::scratch) {
+        loaded = opcode.width_bits;
+      } else if (opcode.special == Special::move || opcode.special == Special::accum_read ||
+                 opcode.special == Special::accum_write || opcode.instruction_class == "convert") {
+        for (std::uint8_t o = 1; o < line.operand_count; ++o) {
+          if (!holds(line.operands[o])) continue;
+          each_register(line.operands[o], [&](std::size_t r) {
+            const int from = bits[file_of(line.operands[o])][r];
+            if (from != kNotLoaded && (loaded == kNotLoaded || from < loaded)) loaded = from;
+          });
+        }
+      }
+      each_register(line.operands[0], [&](std::size_t r) {
+        bits[file_of(line.operands[0])][r] = static_cast<std::uint16_t>(loaded);
+      });
+    }
+  }
+
+  /// Loads next to one another: the same opcode and address registers, offsets one width apart, in
+  /// one block.
+  void mergeable_loads() {
+    std::vector<std::size_t> recent;
+    for (const BasicBlock& block : kernel_.blocks) {
+      recent.clear();
+      for (int i = block.first; i < block.first + block.count; ++i) {
+        const Line& line = code_.lines[i];
+        const Opcode& opcode = *line.opcode;
+        const auto at = static_cast<std::size_t>(i);
+        if (opcode.access != Access::load || opcode.width_bits >= 128 || opcode.width_bits == 0 ||
+            code_.scratch[at] || line.to_lds ||
+            (opcode.space != Space::global && opcode.space != Space::buffer &&
+             opcode.space != Space::flat)) {
+          continue;
+        }
+        for (std::size_t back = 0; back < std::min(recent.size(), kMergeWindow); ++back) {
+          const Line& other = code_.lines[recent[recent.size() - 1 - back]];
+          if (other.opcode != line.opcode || other.operand_count != line.operand_count) continue;
+          bool addressed = true;
+          for (std::uint8_t o = 1; o < line.operand_count; ++o) {
+            addressed = addressed && same(line.operands[o], other.operands[o]);
+          }
+          const int apart = line.offset.value_or(0) - other.offset.value_or(0);
+          if (addressed && std::abs(apart) * 8 == opcode.width_bits) {
+            count_at("mergeable_loads", at);
+            break;
+          }
+        }
+        recent.push_back(at);
+      }
+    }
+  }
+
+  void uniform_values() {
+    std::vector<char> writes(size(), 0);
+    Registers registers;
+    if (!Uniformity(kernel_, code_).run(writes, registers)) return;
+    count("uniform_vector_ops", 0, 0);
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (writes[i]) count_at("uniform_vector_ops", i);
+    }
+    kernel_.extra["isa.uniform_vector_registers"] = static_cast<double>(registers.count());
+  }
+
+  Kernel& kernel_;
+  const Code& code_;
+  std::vector<char> in_loop_;
+  bool has_loop_ = false;
+  std::map<std::string, std::pair<double, double>> totals_;
+};
+
+}  // namespace
+
+void find_features(Kernel& kernel, const Code& code) { Features(kernel, code).find(); }
+
+}  // namespace burnish::isa::amd
