@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <numeric>
 #include <set>
@@ -269,6 +270,15 @@ FramePointer frame_of(const std::vector<Line>& lines) {
   return FramePointer::no;
 }
 
+/// Whether the function calls or jumps to another, directly or through the linkage table.
+bool calls(const std::vector<Line>& lines, const std::string& function) {
+  if (function.empty()) return false;
+  return std::any_of(lines.begin(), lines.end(), [&](const Line& line) {
+    return contains(line.text, "<" + function + ">") ||
+           contains(line.text, "<" + function + "@plt>");
+  });
+}
+
 bool has_source_lines(const std::vector<Line>& lines) {
   return std::any_of(lines.begin(), lines.end(),
                      [](const Line& line) { return line.source_line > 0; });
@@ -367,7 +377,10 @@ Result<std::string> disassemble(std::string_view bytes, const std::vector<Entry>
                                 const std::string& file) {
   BURNISH_TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make("burnish-isa"));
   const fs::path object = folder.path() / "object";
-  BURNISH_TRY(real_file_system().write(object, bytes));
+  // FileSystem::write() waits for the disk; this file lives for the length of one call.
+  std::ofstream out(object, std::ios::binary);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!out.flush()) return environment_error("cannot write " + object.string());
   std::vector<std::string> names;
   for (const Entry& entry : kernels) {
     if (!entry.launcher.empty()) names.push_back(entry.launcher);
@@ -427,23 +440,23 @@ Result<Reading> read(const fs::path& path, std::string_view bytes, ProcessRunner
                                ": no llvm-objdump on PATH, so the instructions are not analysed; "
                                "install LLVM");
   }
+  const std::vector<Line> none;
+  const auto lines_of = [&](const std::string& function) {
+    const auto found = functions.find(function);
+    return found == functions.end() ? &none : &found->second;
+  };
   for (const Entry& entry : kernels) {
     Kernel kernel;
     kernel.name = entry.kernel;
     kernel.symbol = entry.launcher.empty() ? entry.body : entry.launcher;
     kernel.arch = analysed ? "x86-64" : "aarch64";
     kernel.where.file = file;
-    const auto* lines = &functions[kernel.symbol];
+    const std::vector<Line>* lines = lines_of(kernel.symbol);
     // The launcher of a large kernel calls the body instead of holding it; and only the body has
     // line information.
-    const auto* body = entry.body.empty() ? lines : &functions[entry.body];
-    const std::string call = "<" + entry.body + ">";
+    const std::vector<Line>* body = lines_of(entry.body);
     const bool prefers_body =
-        std::any_of(lines->begin(), lines->end(),
-                    [&](const Line& line) {
-                      return contains(line.text, call) && !line.text.starts_with("lea");
-                    }) ||
-        (has_source_lines(*body) && !has_source_lines(*lines));
+        calls(*lines, entry.body) || (has_source_lines(*body) && !has_source_lines(*lines));
     if (prefers_body && !body->empty()) {
       kernel.symbol = entry.body;
       lines = body;
@@ -451,7 +464,7 @@ Result<Reading> read(const fs::path& path, std::string_view bytes, ProcessRunner
     kernel.where.locator = "kernel " + kernel.name + ", function " + kernel.symbol;
     if (!lines->empty()) {
       analyse(kernel, *lines, object);
-    } else if (!functions.empty() || !reading.tool.empty()) {
+    } else if (!reading.tool.empty()) {
       reading.warnings.push_back(file + ": no instructions of " + kernel.symbol +
                                  " in the disassembly");
     }

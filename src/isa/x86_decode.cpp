@@ -362,12 +362,15 @@ void classify_general(Decoded& d, bool locked, bool repeated) {
     d.instruction_class = "other";
   } else if (starts_with(m, {"tdp"})) {
     d.instruction_class = "matrix";
-  } else if (m.starts_with('f') && m != "fence") {
-    d.instruction_class =
-        starts_with(m, {"fld", "fst", "fild", "fist", "fxch"}) ? "other"
-        : starts_with(m, {"fsin", "fcos", "fptan", "fpatan", "fsqrt", "fdiv", "f2xm1", "fyl2x"})
-            ? "sfu"
-            : "scalar_fp";
+  } else if (starts_with(m, {"fld", "fst", "fild", "fist", "fxch", "fnst", "fninit", "fwait"})) {
+    d.instruction_class = "other";
+  } else if (starts_with(m, {"fsin", "fcos", "fptan", "fpatan", "fsqrt", "fdiv", "fidiv", "f2xm1",
+                             "fyl2x", "fprem"})) {
+    d.instruction_class = "sfu";
+  } else if (starts_with(m,
+                         {"fadd", "fiadd", "fsub", "fisub", "fmul", "fimul", "fabs", "fchs", "fcom",
+                          "fucom", "fcmov", "ftst", "frndint", "fscale", "fxam", "fxtract"})) {
+    d.instruction_class = "scalar_fp";
   } else {
     d.instruction_class = is_general_name(m) ? "salu" : "unknown";
   }
