@@ -21,7 +21,7 @@
 namespace burnish::device {
 
 struct DeviceInfo {
-  std::string id;       ///< "opencl:0", "cuda:0", "hip:1"; stable on one machine
+  std::string id;  ///< "opencl:0", "cuda:0", "hip:1"; stable on one machine
   std::string name;
   std::string backend;  ///< opencl, cuda, hip, python
   std::string vendor;   ///< "cpu", "nvidia", "amd", "intel": picks rules and cards
@@ -33,13 +33,17 @@ struct DeviceInfo {
   double timer_resolution = 0;  ///< seconds
 };
 
-/// The devices of this machine, asked for in worker processes, so that a driver that crashes or hangs
-/// costs one backend and not the program. `problems` gets a sentence for each backend that failed.
-std::vector<DeviceInfo> list_devices(std::vector<std::string>& problems);
+/// The devices of this machine, asked for in worker processes, so that a driver that crashes or
+/// hangs costs one backend and not the program. `problems` gets a sentence for each backend that
+/// failed. `program` serves `worker`, as in DeviceOptions.
+std::vector<DeviceInfo> list_devices(std::vector<std::string>& problems,
+                                     const fs::path& program = {});
 
 /// "auto", "opencl:0", "opencl:pocl" (a part of the platform's or device's name) … `auto` is a GPU
-/// before a CPU. Errors: environment, listing what there is.
-Result<DeviceInfo> choose_device(const std::string& choice);
+/// before a CPU. "opencl:oclgrind" is the simulator that checks memory accesses, where it is
+/// installed; it is never listed, and its findings are in Session::messages(). Errors: environment,
+/// listing what there is.
+Result<DeviceInfo> choose_device(const std::string& choice, const fs::path& program = {});
 
 /// Device source and everything that changes what it compiles to.
 struct Source {
@@ -74,10 +78,20 @@ struct Buffer {
 };
 
 struct Argument {
-  struct Pointer { std::string buffer; };
-  struct Scalar { DType dtype; double value; };
-  struct Local { std::uint64_t bytes; };                 ///< OpenCL local memory
-  struct Bytes { std::vector<std::byte> bytes; };        ///< a struct by value
+  struct Pointer {
+    std::string buffer;
+  };
+  struct Scalar {
+    DType dtype;
+    double value;
+  };
+  struct Local {
+    std::uint64_t bytes;  ///< of OpenCL local memory
+  };
+  /// A struct by value.
+  struct Bytes {
+    std::vector<std::byte> bytes;
+  };
   /// A TMA descriptor (CUDA, sm_90 and newer): strides in bytes, innermost dimension first.
   struct TensorMap {
     std::string buffer;
@@ -93,7 +107,7 @@ struct KernelLaunch {
   std::array<std::int64_t, 3> grid{1, 1, 1};   ///< in blocks (work-groups)
   std::array<std::int64_t, 3> block{1, 1, 1};  ///< in threads (work-items)
   std::array<std::int64_t, 3> cluster{1, 1, 1};
-  std::uint64_t shared_bytes = 0;              ///< dynamic
+  std::uint64_t shared_bytes = 0;  ///< dynamic
   std::vector<Argument> arguments;
 };
 
@@ -115,11 +129,13 @@ struct RunRequest {
   std::uint32_t poison = 0x7fc0dead;
   Caches caches = Caches::warm;
   Addresses addresses = Addresses::fresh;  ///< fresh: another offset than last time
-  int repetitions = 1;      ///< launches of the whole plan between the two time stamps
+  int repetitions = 1;  ///< launches of the whole plan between the two time stamps
   enum class ReadBack { no, yes } read_back = ReadBack::no;
 };
 
-/// What a buffer holds after the run, with what lies before and after it.
+/// What a buffer holds after the run, with what lies before and after it. The byte at distance d
+/// from the content's first byte (negative before it) was poisoned with byte d mod 4 of the
+/// pattern, little-endian. Under a simulator that checks accesses itself there are no guard bands.
 struct BufferState {
   std::vector<std::byte> before, content, after;
 };
@@ -127,8 +143,11 @@ struct BufferState {
 struct RunResult {
   double device_seconds = 0;  ///< first launch's start to last launch's end, over all repetitions
   std::vector<double> launch_seconds;  ///< of each launch in the plan, last repetition
-  double host_seconds = 0;    ///< the judge's own clock round enqueue and wait: never less
+  double host_seconds = 0;             ///< the judge's own clock round enqueue and wait: never less
   std::map<std::string, BufferState> buffers;  ///< with ReadBack::yes: all, inputs too
+  std::string timer;                ///< "opencl event profiling", "cuda events", "cuda graph of 50"
+  std::uint64_t flushed_bytes = 0;  ///< written before the launch, with Caches::cold
+  MetricSet clocks;  ///< clock.sm, clock.memory, temperature, throttled: where they can be read
 };
 
 /// A machine-code file that the driver made for one of the kernels.
@@ -142,12 +161,13 @@ struct CodeObject {
 struct Limits {
   std::chrono::milliseconds build{120'000};
   std::chrono::milliseconds run{10'000};  ///< one RunRequest
-  std::uint64_t memory_bytes = 0;         ///< resident, the whole process tree; 0: a quarter of the machine's
+  /// Resident, the whole process tree; 0: a quarter of the machine's.
+  std::uint64_t memory_bytes = 0;
 };
 
 /// A candidate that is built and loaded in a worker process of its own. When the worker crashes,
-/// hangs or outgrows its limits it is killed with its descendants; the call gives an Error that says
-/// so (timeout, or refused for what the candidate did), and every later call gives it again.
+/// hangs or outgrows its limits it is killed with its descendants; the call gives an Error that
+/// says so (timeout, or refused for what the candidate did), and every later call gives it again.
 class Session {
  public:
   virtual ~Session() = default;
@@ -159,6 +179,8 @@ class Session {
   virtual Result<std::vector<CodeObject>> code() = 0;
   /// What the driver says of a kernel: registers.*, shared.static_bytes, … ; often nothing.
   virtual Result<MetricSet> resources(const std::string& kernel) = 0;
+  /// What the kernels and the driver printed so far, its end when it is long.
+  virtual std::string messages() const { return {}; }
 };
 
 /// One device; the seam that tests replace. Opening a session starts a worker.
@@ -166,7 +188,8 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
-  /// Errors: refused with the build log's first error at its place when the source does not compile.
+  /// Errors: refused with the build log's first error at its place when the source does not
+  /// compile.
   virtual Result<std::unique_ptr<Session>> open(const Source& source, const Limits& limits) = 0;
   /// Runs a known-good kernel; an error means that the device is sick and must not be used.
   virtual Result<void> probe() = 0;
@@ -180,8 +203,8 @@ struct DeviceOptions {
 };
 Result<std::unique_ptr<Device>> open_device(const DeviceInfo& info, const DeviceOptions& options);
 
-/// The body of `burnish worker`: serves one session over standard input and output. Returns the exit
-/// code.
+/// The body of `burnish worker`: serves one session over standard input and output. Returns the
+/// exit code.
 int worker_main();
 
 /// How well candidates are confined on this machine, in words for reports and records:

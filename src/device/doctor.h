@@ -13,7 +13,7 @@ struct Tool {
   std::string purpose;  ///< what burnish uses it for
   std::string version, path;
   bool ok = false;
-  std::string hint;     ///< the command that brings it, when missing
+  std::string hint;  ///< the command that brings it, when missing
 };
 
 struct Diagnosis {
@@ -23,8 +23,8 @@ struct Diagnosis {
   std::string isolation;
 };
 
-/// What this machine can do.
-Diagnosis diagnose(ProcessRunner& runner);
+/// What this machine can do. `program` serves `worker`, as in DeviceOptions.
+Diagnosis diagnose(ProcessRunner& runner, const fs::path& program = {});
 Json to_json(const Diagnosis& diagnosis);
 
 }  // namespace burnish::device

@@ -1,0 +1,199 @@
+#include "device/ceiling_kernels.h"
+
+#include "base/text.h"
+
+namespace burnish::device {
+namespace {
+
+// On a CPU one work-item a group, each copying a stretch of its own with vectors of a cache line,
+// and twelve vector accumulators: with a latency of four cycles and two operations a cycle eight
+// are needed. The factor pulls every accumulator to 1, so that no operand is ever denormal or
+// infinite.
+constexpr char kOpenClCpu[] = R"(
+__kernel void copy(__global const float16* in, __global float16* out, ulong n) {
+  ulong part = (n + get_num_groups(0) - 1) / get_num_groups(0);
+  ulong begin = part * get_group_id(0), end = min(begin + part, n);
+  for (ulong i = begin; i < end; ++i) out[i] = in[i];
+}
+#if __has_builtin(__builtin_nontemporal_store)
+__kernel void copy_streaming(__global const float16* in, __global float16* out, ulong n) {
+  ulong part = (n + get_num_groups(0) - 1) / get_num_groups(0);
+  ulong begin = part * get_group_id(0), end = min(begin + part, n);
+  for (ulong i = begin; i < end; ++i) __builtin_nontemporal_store(in[i], &out[i]);
+}
+#endif
+#define FMA(NAME, T, FACTOR, TERM)                                                      \
+  __kernel void NAME(__global T* out, int n) {                                          \
+    T x = (T)(get_global_id(0)), m = (T)(FACTOR), c = (T)(TERM);                        \
+    T a0 = x, a1 = x + m, a2 = x + c, a3 = x - m, a4 = x - c, a5 = x + m + m,           \
+      a6 = x + c + c, a7 = x - m - m, a8 = x - c - c, a9 = x + m + c, a10 = x - m + c,  \
+      a11 = x + m - c;                                                                  \
+    for (int i = 0; i < n; ++i) {                                                       \
+      a0 = a0 * m + c; a1 = a1 * m + c; a2 = a2 * m + c; a3 = a3 * m + c;               \
+      a4 = a4 * m + c; a5 = a5 * m + c; a6 = a6 * m + c; a7 = a7 * m + c;               \
+      a8 = a8 * m + c; a9 = a9 * m + c; a10 = a10 * m + c; a11 = a11 * m + c;           \
+    }                                                                                   \
+    out[get_global_id(0)] = a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9 + a10 + a11; \
+  }
+FMA(fma_f32, float16, 0.999f, 0.001f)
+FMA(fma_i32, int16, 1103515245, 12345)
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+FMA(fma_f64, double8, 0.999, 0.001)
+#endif
+#ifdef cl_khr_fp16
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+FMA(fma_f16, half16, 0.999f, 0.001f)
+#endif
+)";
+
+constexpr char kOpenClGpu[] = R"(
+__kernel void copy(__global const uint4* in, __global uint4* out, ulong n) {
+  for (ulong i = get_global_id(0); i < n; i += get_global_size(0)) out[i] = in[i];
+}
+#define FMA(NAME, T, FACTOR, TERM)                                            \
+  __kernel void NAME(__global T* out, int n) {                                \
+    T x = (T)(get_global_id(0)), m = (T)(FACTOR), c = (T)(TERM);              \
+    T a0 = x, a1 = x + m, a2 = x + c, a3 = x - m, a4 = x - c, a5 = x + m + m, \
+      a6 = x + c + c, a7 = x - m - m;                                         \
+    for (int i = 0; i < n; ++i) {                                             \
+      _Pragma("unroll") for (int j = 0; j < 8; ++j) {                         \
+        a0 = a0 * m + c; a1 = a1 * m + c; a2 = a2 * m + c; a3 = a3 * m + c;   \
+        a4 = a4 * m + c; a5 = a5 * m + c; a6 = a6 * m + c; a7 = a7 * m + c;   \
+      }                                                                       \
+    }                                                                         \
+    out[get_global_id(0)] = a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7;            \
+  }
+FMA(fma_f32, float, 0.999f, 0.001f)
+FMA(fma_i32, int, 1103515245, 12345)
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+FMA(fma_f64, double, 0.999, 0.001)
+#endif
+#ifdef cl_khr_fp16
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+FMA(fma_f16, half2, 0.999f, 0.001f)
+#endif
+)";
+
+// Packed and matrix paths through PTX, which needs no headers. Shapes and register counts: PTX
+// ISA 8.5, "Matrix multiply-accumulate operation using mma instruction".
+constexpr char kCuda[] = R"(
+extern "C" __global__ void copy(const uint4* in, uint4* out, unsigned long long n) {
+  unsigned long long stride = (unsigned long long)gridDim.x * blockDim.x;
+  for (unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
+       i += stride)
+    out[i] = in[i];
+}
+extern "C" __global__ void copy_streaming(const uint4* in, uint4* out, unsigned long long n) {
+  unsigned long long stride = (unsigned long long)gridDim.x * blockDim.x;
+  for (unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
+       i += 4 * stride) {
+    uint4 kept[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      if (i + j * stride < n) kept[j] = __ldcs(in + i + j * stride);
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      if (i + j * stride < n) __stcs(out + i + j * stride, kept[j]);
+  }
+}
+#define FMA(NAME, T, FACTOR, TERM)                                              \
+  extern "C" __global__ void NAME(T* out, int n) {                              \
+    unsigned at = blockIdx.x * blockDim.x + threadIdx.x;                        \
+    T m = (T)(FACTOR), c = (T)(TERM), a[8];                                     \
+    for (int j = 0; j < 8; ++j) a[j] = (T)(at + j);                             \
+    for (int i = 0; i < n; ++i) {                                               \
+      _Pragma("unroll") for (int k = 0; k < 8; ++k) {                           \
+        _Pragma("unroll") for (int j = 0; j < 8; ++j) a[j] = a[j] * m + c;      \
+      }                                                                         \
+    }                                                                           \
+    T sum = 0;                                                                  \
+    for (int j = 0; j < 8; ++j) sum += a[j];                                    \
+    out[at] = sum;                                                              \
+  }
+FMA(fma_f32, float, 0.999f, 0.001f)
+FMA(fma_f64, double, 0.999, 0.001)
+FMA(fma_i32, int, 1103515245, 12345)
+extern "C" __global__ void fma_f16(unsigned* out, int n) {
+  unsigned at = blockIdx.x * blockDim.x + threadIdx.x, a[8];
+  unsigned m = 0x38003800u + (at & 1), c = 0x38003800u;  // halves of 0.5
+  for (int j = 0; j < 8; ++j) a[j] = 0x3c003c00u + j;
+  for (int i = 0; i < n; ++i) {
+#pragma unroll
+    for (int k = 0; k < 8; ++k)
+#pragma unroll
+      for (int j = 0; j < 8; ++j)
+        asm volatile("fma.rn.f16x2 %0, %0, %1, %2;" : "+r"(a[j]) : "r"(m), "r"(c));
+  }
+  unsigned sum = 0;
+  for (int j = 0; j < 8; ++j) sum ^= a[j];
+  out[at] = sum;
+}
+#define MMA(NAME, SHAPE, A, WORD)                                                            \
+  extern "C" __global__ void NAME(float* out, int n) {                                       \
+    unsigned at = blockIdx.x * blockDim.x + threadIdx.x;                                     \
+    unsigned a0 = WORD + (at & 3), a1 = a0, a2 = a0 ^ 1, a3 = a0, b0 = WORD, b1 = b0;        \
+    float d[8][4];                                                                           \
+    for (int j = 0; j < 8; ++j)                                                              \
+      for (int k = 0; k < 4; ++k) d[j][k] = (float)(j + k);                                  \
+    for (int i = 0; i < n; ++i) {                                                            \
+      _Pragma("unroll") for (int j = 0; j < 8; ++j)                                          \
+        asm volatile("mma.sync.aligned." SHAPE ".row.col.f32." A "." A ".f32 "              \
+                     "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                 \
+                     : "+f"(d[j][0]), "+f"(d[j][1]), "+f"(d[j][2]), "+f"(d[j][3])            \
+                     : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));                \
+    }                                                                                        \
+    float sum = 0;                                                                           \
+    for (int j = 0; j < 8; ++j)                                                              \
+      for (int k = 0; k < 4; ++k) sum += d[j][k];                                            \
+    out[at] = sum;                                                                           \
+  }
+#if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
+MMA(mma_f16, "m16n8k16", "f16", 0x14001400u)
+MMA(mma_bf16, "m16n8k16", "bf16", 0x3a803a80u)
+MMA(mma_tf32, "m16n8k8", "tf32", 0x3a800000u)
+#endif
+#if __CUDA_ARCH__ >= 890 || !defined(__CUDA_ARCH__)
+MMA(mma_fp8, "m16n8k32", "e4m3", 0x08080808u)
+#endif
+)";
+
+}  // namespace
+
+CeilingKernels ceiling_kernels(const DeviceInfo& info) {
+  CeilingKernels kernels;
+  const bool is_cuda = info.backend == "cuda";
+  const bool is_cpu = info.vendor == "cpu";
+  kernels.source.language = is_cuda ? "cuda" : "opencl";
+  kernels.source.file = is_cuda ? "ceilings.cu" : "ceilings.cl";
+  kernels.source.text = is_cuda ? kCuda : is_cpu ? kOpenClCpu : kOpenClGpu;
+  if (!is_cuda) kernels.source.options = {"-cl-mad-enable"};
+  kernels.copies = {"copy", "copy_streaming"};
+  if (is_cpu) {
+    kernels.copy_bytes = 64;
+    kernels.math = {{"fma_f32", "fma f32", 2.0 * 12 * 16, 64, "vectors of 16, 12 accumulators"},
+                    {"fma_f64", "fma f64", 2.0 * 12 * 8, 64, "vectors of 8, 12 accumulators"},
+                    {"fma_f16", "fma f16", 2.0 * 12 * 16, 32, "vectors of 16, 12 accumulators"},
+                    {"fma_i32", "fma i32", 2.0 * 12 * 16, 64, "vectors of 16, 12 accumulators"}};
+    return kernels;
+  }
+  kernels.copy_bytes = 16;
+  kernels.block = 256;
+  kernels.blocks_per_unit = 8;
+  kernels.math = {{"fma_f32", "fma f32", 2.0 * 64, 4, "8 accumulators a thread"},
+                  {"fma_f64", "fma f64", 2.0 * 64, 8, "8 accumulators a thread"},
+                  {"fma_f16", "fma f16", 2.0 * 2 * 64, 4, "8 packed accumulators a thread"},
+                  {"fma_i32", "fma i32", 2.0 * 64, 4, "8 accumulators a thread"}};
+  if (is_cuda) {
+    // A warp shares one instruction of 2·m·n·k operations.
+    const auto mma = [](double k) { return 8 * 2.0 * 16 * 8 * k / 32; };
+    kernels.math.push_back({"mma_f16", "tensor f16", mma(16), 4, "mma.sync m16n8k16"});
+    kernels.math.push_back({"mma_bf16", "tensor bf16", mma(16), 4, "mma.sync m16n8k16"});
+    kernels.math.push_back({"mma_tf32", "tensor tf32", mma(8), 4, "mma.sync m16n8k8"});
+    kernels.math.push_back({"mma_fp8", "tensor fp8", mma(32), 4, "mma.sync m16n8k32"});
+  }
+  return kernels;
+}
+
+}  // namespace burnish::device

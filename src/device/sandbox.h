@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/process.h"
+
+namespace burnish::device {
+
+// How a worker is shut in. All three have a process group of their own and are killed with their
+// descendants. bubblewrap and namespaces add: no network, a process-id space of their own, the file
+// system read-only, and an empty /tmp of bounded size that nobody else sees.
+enum class Confinement { bubblewrap, namespaces, process_group };
+
+struct Sandbox {
+  Confinement confinement = Confinement::process_group;
+  std::string words;  ///< for reports
+};
+
+/// The best that this machine allows, tried once.
+const Sandbox& best_sandbox();
+
+/// The folder that a worker may write to, when it is inside the sandbox.
+inline const fs::path kPrivateFolder = "/tmp/session";
+
+/// Whether the worker needs the machine's device files (GPUs), or only /dev/null and the like.
+enum class DeviceFiles { none, all };
+
+/// The command line that runs `program worker` so confined.
+std::vector<std::string> confined_command(Confinement confinement, DeviceFiles files,
+                                          const fs::path& program);
+
+/// The worker's whole environment. `folder` is its writable folder.
+std::map<std::string, std::string> worker_environment(Confinement confinement,
+                                                      const fs::path& folder);
+
+/// In a fresh worker, before anything else: goes into namespaces of its own when the environment
+/// asks for it. On success the caller runs as a grandchild and everybody above it passes its end
+/// on.
+Result<void> enter_confinement();
+
+}  // namespace burnish::device

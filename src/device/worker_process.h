@@ -1,0 +1,73 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/json.h"
+#include "base/process.h"
+#include "device/sandbox.h"
+
+namespace burnish::device {
+
+struct WorkerStart {
+  fs::path program;
+  Confinement confinement = Confinement::process_group;
+  DeviceFiles files = DeviceFiles::none;
+  std::uint64_t memory_bytes =
+      0;  ///< of the process tree, and of the shared memory; 0: the default
+};
+
+struct WorkerReply;
+
+/// What a worker is at, for the sentence that tells of its end: "running kernel "k"".
+struct Activity {
+  std::string name;
+  std::string when_crashed;  ///< as far as a crash lets one know
+
+  Activity(std::string what) : name(what), when_crashed(std::move(what)) {}
+  Activity(const char* what) : Activity(std::string(what)) {}
+};
+
+/// The judge's end of one worker: the process, its messages, and the memory that both see. Once the
+/// worker has crashed, hung or outgrown a limit it is dead, and every call gives the same error.
+class WorkerProcess {
+ public:
+  static Result<std::unique_ptr<WorkerProcess>> start(const WorkerStart& start);
+  ~WorkerProcess();
+
+  /// One request and its reply.
+  Result<WorkerReply> ask(const Json& request, std::string_view attachment,
+                          std::chrono::milliseconds deadline, const Activity& activity);
+  /// The halves of ask(), for requests with more than one reply.
+  Result<void> send(const Json& request, std::string_view attachment,
+                    std::chrono::milliseconds deadline, const Activity& activity);
+  Result<WorkerReply> receive(std::chrono::milliseconds deadline, const Activity& activity);
+
+  /// Copies into and out of the shared memory. It is read once and never mapped here, so that a
+  /// worker can neither change it under the judge's eyes nor make the judge fault.
+  Result<void> put(std::uint64_t at, std::span<const std::byte> bytes);
+  Result<void> get(std::uint64_t at, std::span<std::byte> bytes) const;
+  std::uint64_t shared_bytes() const { return shared_bytes_; }
+
+  std::string messages() const;
+
+ private:
+  WorkerProcess() = default;
+  /// What the end of the worker means.
+  Error fail(const Error& error, const Activity& activity, std::chrono::milliseconds deadline);
+  /// The same for a worker that lives and talks nonsense.
+  Error distrust(const Error& error, const Activity& activity);
+
+  std::optional<TemporaryFolder> folder_;
+  std::optional<ChildProcess> child_;
+  int shared_ = -1;
+  std::uint64_t shared_bytes_ = 0;
+  std::uint64_t memory_bytes_ = 0;
+  std::optional<Error> failure_;
+  std::string last_messages_;
+};
+
+}  // namespace burnish::device
