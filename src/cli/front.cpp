@@ -104,13 +104,6 @@ Result<workspace::Workspace> open_to_read(const fs::path& folder) {
   return workspace::Workspace::open(folder, workspace::Workspace::Access::read, {});
 }
 
-Result<int> parse_version(const std::string& text) {
-  const auto number = parse_integer(text.starts_with('v') ? text.substr(1) : text);
-  if (!number || *number < 0 || *number > 1'000'000)
-    return bad_input("a version is written v0, v1, …, and this is \"" + text + "\"");
-  return static_cast<int>(*number);
-}
-
 void print_summary(const Common& common, const loop::Summary& summary) {
   if (common.json) {
     print_json(loop::to_json(summary));

@@ -33,9 +33,6 @@ Result<Bench> open_bench(const Common& common, const fs::path& workspace);
 Result<std::unique_ptr<loop::Loop>> open_loop(const Common& common, const fs::path& folder);
 Result<workspace::Workspace> open_to_read(const fs::path& folder);
 
-/// "v3" or "3" → 3. Errors: bad_input.
-Result<int> parse_version(const std::string& text);
-
 void print_summary(const Common& common, const loop::Summary& summary);
 
 }  // namespace burnish::cli

@@ -647,20 +647,20 @@ Result<std::vector<int>> Loop::partial_restart(Tools& tools) {
   for (std::size_t i = eligible.size(); i > 1; --i)
     std::swap(eligible[i - 1], eligible[generator.below(i)]);
   eligible.resize((eligible.size() + 1) / 2);
+  std::vector<Record> changed;
   std::vector<int> masked;
-  std::vector<std::string> paths;
-  for (Record* record : eligible) {
-    record->masked = true;
-    BURNISH_TRY(workspace_.put_record(*record));
+  std::vector<std::string> names;
+  std::sort(eligible.begin(), eligible.end(),
+            [](const Record* a, const Record* b) { return a->number < b->number; });
+  for (const Record* record : eligible) {
+    changed.push_back(*record);
+    changed.back().masked = true;
     masked.push_back(record->number);
-    paths.push_back(record_path(record->number).string());
+    names.push_back(label(record->number));
   }
-  std::sort(masked.begin(), masked.end());
-  if (!masked.empty()) {
-    std::vector<std::string> names;
-    for (const int version : masked) names.push_back(label(version));
-    BURNISH_TRY(workspace_.commit("Mask " + join(names, ", ") + " for a partial restart", "", -1, paths));
-  }
+  if (!masked.empty())
+    BURNISH_TRY(workspace_.change_records(
+        changed, "Mask " + join(names, ", ") + " for a partial restart"));
   BURNISH_TRY(workspace_.append("mask", Phase::done, 0, {{"versions", masked}}));
   return masked;
 }

@@ -146,20 +146,33 @@ double weighted_geometric_mean(const std::vector<std::pair<double, double>>& val
   return weights > 0 ? std::exp(sum / weights) : std::nan("");
 }
 
+namespace {
+
+/// Sizes whose copies move as many bytes as the workloads do: a copy of n bytes moves 2n.
+Result<std::vector<std::uint64_t>> copy_sizes(const workspace::TaskSpec& task) {
+  std::vector<std::uint64_t> sizes;
+  for (const auto& workload : task.workloads) {
+    BURNISH_TRY_ASSIGN(const double bytes, task.bytes.evaluate(workload.dims));
+    sizes.push_back(std::max<std::uint64_t>(4096, static_cast<std::uint64_t>(bytes / 2)));
+  }
+  return sizes;
+}
+
+}  // namespace
+
+Result<fs::path> ceilings_file(const workspace::Workspace& workspace,
+                               const device::DeviceInfo& info) {
+  BURNISH_TRY_ASSIGN(const auto sizes, copy_sizes(workspace.task()));
+  std::string key = info.name + "\n" + info.driver;
+  for (const auto size : sizes) key += "\n" + std::to_string(size);
+  return workspace.cache_folder() / ("ceilings-" + content_hash(key) + ".json");
+}
+
 Result<std::vector<hardware::Ceiling>> ceilings(workspace::Workspace& workspace,
                                                 device::Device& device) {
-  const auto& info = device.info();
-  std::vector<std::uint64_t> sizes;
-  const measure::Task task = judged_task(workspace.task(), nullptr);
-  std::string key = info.name + "\n" + info.driver;
-  for (const auto& workload : task.workloads) {
-    BURNISH_TRY_ASSIGN(const measure::Problem problem, task.problem(workload.name, workload.dims));
-    // A copy of n bytes moves 2n: the same traffic as the task's.
-    sizes.push_back(std::max<std::uint64_t>(4096, static_cast<std::uint64_t>(problem.work.bytes / 2)));
-    key += "\n" + std::to_string(sizes.back());
-  }
+  BURNISH_TRY_ASSIGN(const auto sizes, copy_sizes(workspace.task()));
+  BURNISH_TRY_ASSIGN(const fs::path file, ceilings_file(workspace, device.info()));
   auto& files = workspace.world().files;
-  const fs::path file = workspace.cache_folder() / ("ceilings-" + content_hash(key) + ".json");
   if (files.exists(file)) {
     BURNISH_TRY_ASSIGN(const std::string text, files.read(file));
     BURNISH_TRY_ASSIGN(const Json json, parse_json(text, file.string()));

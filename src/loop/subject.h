@@ -28,6 +28,10 @@ std::string dims_text(const Variables& dims);
 Result<std::vector<hardware::Ceiling>> ceilings(workspace::Workspace& workspace,
                                                 device::Device& device);
 
+/// Where ceilings() keeps what it measured.
+Result<fs::path> ceilings_file(const workspace::Workspace& workspace,
+                               const device::DeviceInfo& info);
+
 /// Roofline of one workload at a time; weighted geometric mean of the utilizations over all.
 Result<hardware::Roofline> workload_roofline(const measure::Task& task,
                                              const measure::Workload& workload, double seconds,

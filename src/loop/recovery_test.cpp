@@ -1,0 +1,204 @@
+// kill -9 before and after every write, append, removal and program that a run makes: the next open
+// recovers, nothing accepted is lost, nothing half-made is accepted, and git is whole.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "loop/loop.h"
+#include "loop/testing.h"
+
+namespace burnish::loop {
+namespace {
+
+/// Counts what changes the world, and dies at a chosen step.
+struct Fuse {
+  int step = 0;
+  int fatal = -1;  ///< dies before this step; -1: never
+  void burn() {
+    if (step++ == fatal) raise(SIGKILL);
+  }
+};
+
+class FusedFiles : public FileSystem {
+ public:
+  explicit FusedFiles(Fuse& fuse) : fuse_(fuse) {}
+  Result<std::string> read(const fs::path& path, std::uint64_t limit) const override {
+    return real_file_system().read(path, limit);
+  }
+  Result<void> write(const fs::path& path, std::string_view content) override {
+    fuse_.burn();
+    auto written = real_file_system().write(path, content);
+    fuse_.burn();
+    return written;
+  }
+  Result<void> append(const fs::path& path, std::string_view content) override {
+    fuse_.burn();
+    if (fuse_.fatal == fuse_.step) {
+      // A torn line: the disk took half of it.
+      (void)real_file_system().append(path, content.substr(0, content.size() / 2));
+    }
+    fuse_.burn();
+    auto appended = real_file_system().append(path, content);
+    fuse_.burn();
+    return appended;
+  }
+  bool exists(const fs::path& path) const override { return real_file_system().exists(path); }
+  std::vector<std::string> list(const fs::path& folder) const override {
+    return real_file_system().list(folder);
+  }
+  Result<void> remove_all(const fs::path& path) override {
+    fuse_.burn();
+    return real_file_system().remove_all(path);
+  }
+  Result<void> make_folder(const fs::path& path) override {
+    return real_file_system().make_folder(path);
+  }
+
+ private:
+  Fuse& fuse_;
+};
+
+class FusedProcesses : public ProcessRunner {
+ public:
+  explicit FusedProcesses(Fuse& fuse) : fuse_(fuse) {}
+  Result<ProcessResult> run(const ProcessSpec& spec) override {
+    fuse_.burn();
+    auto result = real_process_runner().run(spec);
+    fuse_.burn();
+    return result;
+  }
+
+ private:
+  Fuse& fuse_;
+};
+
+std::string git(const fs::path& folder, std::vector<std::string> arguments) {
+  ProcessSpec spec;
+  spec.argv = {"git", "-C", folder.string()};
+  spec.argv.insert(spec.argv.end(), arguments.begin(), arguments.end());
+  const auto result = real_process_runner().run(spec);
+  EXPECT_TRUE(result && result->ok()) << arguments.front() << ": "
+                                      << (result ? result->errors : result.error().to_string());
+  return result ? result->output : "";
+}
+
+/// The run that is killed: two accepted versions and a rejected one, in a copy of the template.
+void work(Scene& scene, const fs::path& folder, Fuse& fuse) {
+  FusedFiles files(fuse);
+  FusedProcesses processes(fuse);
+  std::string report;
+  auto loop = Loop::open(folder, {files, processes, real_clock()}, report);
+  if (!loop) _exit(3);
+  auto tools = scene.tools();
+  auto tuner = agent::make_tuner();
+  auto summary = (*loop)->run(tools, *tuner, 3);
+  _exit(summary ? 0 : 4);
+}
+
+TEST(Recovery, SurvivesKillAtEveryStep) {
+  Scene scene;
+  scene.create();
+  {
+    // The baseline once, so that the sweep is about the stages; its own steps come below.
+    std::string report;
+    auto loop = Loop::open(scene.workspace(), {}, report);
+    ASSERT_TRUE(loop) << loop.error().to_string();
+    auto tools = scene.tools();
+    ASSERT_TRUE((*loop)->baseline(tools, Loop::AllowWeak::no));
+  }
+  int killed = 0;
+  for (int fatal = 0;; ++fatal) {
+    SCOPED_TRACE("killed at step " + std::to_string(fatal));
+    const fs::path folder = scene.folder() / "copy";
+    fs::remove_all(folder);
+    fs::copy(scene.workspace(), folder, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      Fuse fuse{0, fatal};
+      work(scene, folder, fuse);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status)) {
+      ASSERT_EQ(WEXITSTATUS(status), 0);
+      break;  // it ran to its end: every step was tried
+    }
+    ASSERT_EQ(WTERMSIG(status), SIGKILL);
+    ++killed;
+
+    const std::string accepted_before = git(folder, {"log", "--format=%H %s"});
+    std::string report;
+    auto loop = Loop::open(folder, {}, report);
+    ASSERT_TRUE(loop) << loop.error().to_string();
+    const auto state = (*loop)->state();
+    ASSERT_TRUE(state) << state.error().to_string();
+    EXPECT_FALSE(state->unfinished) << state->unfinished->event;
+
+    // What git holds is what it held, and nothing is staged or locked.
+    EXPECT_EQ(git(folder, {"log", "--format=%H %s"}), accepted_before);
+    EXPECT_EQ(git(folder, {"diff", "--cached", "--name-only"}), "");
+    EXPECT_FALSE(fs::exists(folder / ".git/index.lock"));
+    git(folder, {"fsck", "--no-progress"});
+    // Every accepted version has its record, and the incumbent is one that the gate passed.
+    const auto records = (*loop)->workspace().records();
+    ASSERT_TRUE(records) << records.error().to_string();
+    bool incumbent = false;
+    for (const auto& record : *records)
+      incumbent = incumbent || (record.number == state->incumbent && record.quality_gate.result == "PASS");
+    EXPECT_TRUE(incumbent) << "v" << state->incumbent;
+    ASSERT_TRUE((*loop)->workspace().commit_of(state->incumbent).value());
+
+    // And it goes on to the same end.
+    auto tools = scene.tools();
+    auto tuner = agent::make_tuner();
+    const auto summary = (*loop)->run(tools, *tuner, 3);
+    ASSERT_TRUE(summary) << summary.error().to_string();
+    EXPECT_NEAR(*summary->speedup, 6, 0.1);
+    EXPECT_TRUE((*loop)->workspace().clean().value());
+  }
+  EXPECT_GT(killed, 60);
+}
+
+TEST(Recovery, SurvivesKillInTheBaseline) {
+  Scene scene;
+  scene.create();
+  for (int fatal = 0;; ++fatal) {
+    SCOPED_TRACE("killed at step " + std::to_string(fatal));
+    const fs::path folder = scene.folder() / "copy";
+    fs::remove_all(folder);
+    fs::copy(scene.workspace(), folder, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    const pid_t child = fork();
+    if (child == 0) {
+      Fuse fuse{0, fatal};
+      FusedFiles files(fuse);
+      FusedProcesses processes(fuse);
+      std::string report;
+      auto loop = Loop::open(folder, {files, processes, real_clock()}, report);
+      auto tools = scene.tools();
+      _exit(loop && (*loop)->baseline(tools, Loop::AllowWeak::no) ? 0 : 4);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status)) {
+      ASSERT_EQ(WEXITSTATUS(status), 0);
+      break;
+    }
+    std::string report;
+    auto loop = Loop::open(folder, {}, report);
+    ASSERT_TRUE(loop) << loop.error().to_string();
+    auto tools = scene.tools();
+    if ((*loop)->state()->next == Stage::baseline) {
+      ASSERT_TRUE((*loop)->baseline(tools, Loop::AllowWeak::no));
+    }
+    EXPECT_EQ((*loop)->state()->next, Stage::profile);
+    EXPECT_TRUE((*loop)->workspace().clean().value());
+  }
+}
+
+}  // namespace
+}  // namespace burnish::loop

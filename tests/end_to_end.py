@@ -1,0 +1,167 @@
+"""Drives the program as a script would: every verb, its exit code, and its JSON against the schemas.
+
+end_to_end.py BURNISH SOURCE_FOLDER
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import jsonschema
+
+BURNISH, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+SCHEMAS = {p.stem: json.loads(p.read_text()) for p in (SOURCE / "data/schemas").glob("*.json")}
+CHECKED = set()
+
+
+def run(*arguments, code=0, cwd=None):
+    done = subprocess.run([BURNISH, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=600)
+    assert done.returncode == code, f"{arguments}: exit {done.returncode}, expected {code}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def ask(schema, *arguments, code=0):
+    """Runs a verb with --json; stdout is exactly one JSON value of the schema's shape."""
+    value = json.loads(run(*arguments, "--json", code=code).stdout)
+    jsonschema.validate(value, SCHEMAS["error" if isinstance(value, dict) and "error" in value else schema], cls=jsonschema.Draft202012Validator)
+    CHECKED.add(schema)
+    return value
+
+
+def git(folder, *arguments):
+    return subprocess.run(["git", "-C", folder, *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def check_loop(root):
+    work = root / "w"
+    ask("init", "init", work, "--from", SOURCE / "tests/tasks/scale")
+    at = ["-C", work]
+    assert ask("next", *at, "next")["stage"] == "baseline"
+    error = ask("error", *at, "gate", code=2)["error"]
+    assert "burnish baseline" in error["hint"], error
+    assert not ask("lint", *at, "check", "--lint")["weaknesses"]
+    ask("record", *at, "baseline")
+    evidence = ask("evidence", *at, "profile")
+    assert evidence["kernels"][0]["findings"], "a naive kernel without a finding"
+    assert ask("next", *at, "next")["stage"] == "plan"
+    plan = ask("plan", *at, "plan")
+    assert plan["bound"] >= 1 and (work / plan["file"]).exists()
+    ask("implement", *at, "implement", "--agent", "tuner")
+    trials = [json.loads(line) for line in (work / "profiles/v1/trials.jsonl").read_text().splitlines()]
+    assert len(trials) >= 3 and all("status" in trial for trial in trials)
+    gate = json.loads(run(*at, "gate", "--json", code=0).stdout)
+    assert gate["quality_gate"]["result"] == "PASS", gate["quality_gate"]
+    ask("record", *at, "commit")
+    assert git(work, "status", "--porcelain") == ""
+    assert "Burnish-Version: v1" in git(work, "log", "-1")
+
+    summary = ask("run", *at, "run")
+    assert summary["stop"]["reason"] and summary["best"]["speedup"] > 1
+    before = git(work, "rev-parse", "HEAD"), (work / ".burnish/journal.jsonl").read_bytes()
+    again = ask("run", *at, "run")
+    assert again["stop"] == summary["stop"]
+    assert before == (git(work, "rev-parse", "HEAD"), (work / ".burnish/journal.jsonl").read_bytes())
+    ask("next", *at, "status")
+
+    assert ask("check", *at, "check", "v1")["verdict"] == "PASS"
+    bench = ask("bench", *at, "bench", "v0", "v1", "--seconds", 3)
+    assert {item["workload"] for item in bench["results"]} == {"even", "odd"}
+    rows = run(*at, "bench", "v1", "--csv", "--seconds", 2).stdout.splitlines()
+    assert rows[0].startswith("version,workload,") and len(rows) == 3, rows
+    check_memory(at)
+    code = sorted((work / "profiles/v0").glob("*.so"))
+    assert code, "no machine code in the profile"
+    assert ask("isa", "isa", code[0])["kernels"]
+    assert ask("isa-diff", "isa", "--diff", code[0], code[0])["identical"]
+    after = sorted((work / "profiles/v1").glob("*.so"))
+    if after:
+        assert not ask("isa-diff", "isa", "--diff", code[0], after[0])["identical"]
+    ask("evidence", "evidence", code[0])
+
+
+def check_memory(at):
+    listed = ask("memory", *at, "memory", "list")
+    assert listed
+    ask("record", *at, "memory", "read", "v1")
+    ask("record", *at, "memory", "latest")
+    run(*at, "memory", "mask", "v0", code=1)
+    run(*at, "memory", "mask", "v1")
+    run(*at, "memory", "read", "v1", code=1)
+    run(*at, "memory", "unmask", "v1")
+    run(*at, "memory", "update", "v1", "quality_gate.result=BANANA", code=2)
+    run(*at, "memory", "update", "v1", "optimization.action_description=edited by hand")
+    assert ask("record", *at, "memory", "read", "v1")["optimization"]["action_description"] == "edited by hand"
+    run(*at, "memory", "summary")
+
+
+def check_offline():
+    ask("occupancy", "occupancy", "--arch", "sm_90", "--threads", 256, "--registers", 64)
+    ask("occupancy", "occupancy", "--arch", "gfx942", "--threads", 256, "--registers", 96, "--shared", 20480)
+    ask("error", "occupancy", "--arch", "sm_1", "--threads", 1, "--registers", 1, code=2)
+    ask("spec", "spec", "h200")
+    ask("error", "spec", "h2000", code=2)
+    assert ask("wiki", "wiki", "search", "bank", "conflicts")["results"]
+    ask("wiki", "wiki", "index")
+    ask("wiki", "wiki", "show", "tile-for-cache")
+    ask("doctor", "doctor")
+    ask("error", "-C", "/nonexistent", "status", code=2)
+    misspelt = run("occupancy", "--arhc", "sm_90", code=2)
+    assert "--arch" in misspelt.stderr, misspelt.stderr
+
+
+def check_bad_input(root):
+    for name, content in [("empty", b""), ("text", b"hello\n"), ("zeros", bytes(4096)), ("elf", b"\x7fELF" + b"\xff" * 60)]:
+        (root / name).write_bytes(content)
+        for verb in ("evidence", "isa"):
+            error = ask("error", verb, root / name, code=2)["error"]
+            assert error["message"], error
+
+
+def check_help_is_quick():
+    run("--help")
+    times = []
+    for _ in range(9):
+        start = time.perf_counter()
+        run("--help")
+        times.append(time.perf_counter() - start)
+    # The fastest of several: the machine may be busy, the program may not be slow.
+    assert min(times) < 0.020, f"burnish --help takes {min(times) * 1e3:.1f} ms"
+
+
+def check_kill(root):
+    """kill -9 of the real program at odd moments; the next command goes on."""
+    work = root / "k"
+    run("init", work, "--from", SOURCE / "tests/tasks/scale")
+    for delay in (0.3, 0.9, 2.0, 4.0, 7.0):
+        process = subprocess.Popen([BURNISH, "-C", str(work), "run"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(delay)
+            break
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+    summary = ask("run", "-C", work, "run")
+    assert summary["stop"]["reason"]
+    assert git(work, "status", "--porcelain") == ""
+    git(work, "fsck", "--no-progress")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="burnish-e2e-") as folder:
+        root = pathlib.Path(folder)
+        os.environ.pop("BURNISH_DATA", None)
+        check_help_is_quick()
+        check_offline()
+        check_bad_input(root)
+        check_loop(root)
+        check_kill(root)
+    unchecked = set(SCHEMAS) - CHECKED - {"error"}
+    assert not unchecked, f"no verb was held to the schemas of {sorted(unchecked)}"
+    print("every verb that has a schema was held to it")
+
+
+main()
