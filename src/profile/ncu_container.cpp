@@ -90,6 +90,9 @@ class Opener {
   Opener(std::string_view bytes, const std::string& file) : bytes_(bytes), file_(file) {}
 
   Result<Container> run() {
+    if (bytes_.substr(0, 4) != std::string_view("NVR\0", 4)) {
+      return broken_here("the mark of a report is missing");
+    }
     at_ = 4;
     BURNISH_TRY_ASSIGN(const std::string_view header, sized("the file header"));
     WireReader version(header);

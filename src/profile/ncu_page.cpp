@@ -79,8 +79,10 @@ void PageBuilder::add(Launch& launch, std::string name, bool is_raw, std::string
   if (const auto number = format_.read(digits)) {
     Unit by_name = is_raw ? unit_of_metric(metric.name) : Unit{"1", 1};
     Unit printed = parse_unit(unit).value_or(by_name);
-    // Some derived rates are printed without their "/s".
-    if (printed.name + "/s" == by_name.name) printed.name = by_name.name;
+    // Some derived rates are printed without their "/s" or "/cycle".
+    if (printed.name + "/s" == by_name.name || printed.name + "/cycle" == by_name.name) {
+      printed.name = by_name.name;
+    }
     metric.value = number->value * printed.factor;
     metric.resolution = number->resolution * printed.factor;
     metric.unit = std::move(printed.name);

@@ -120,7 +120,10 @@ Part quantity(std::string_view name) {
     if (starts_with(name, start)) return {"B", 1};
   }
   if (contains(name, "_bytes")) return {"B", 1};
-  if (contains(name, "cycles") || contains(name, "writeback_active")) return {"cycle", 1};
+  if (contains(name, "cycles") || contains(name, "writeback_active") ||
+      contains(name, "__imc_requests") || contains(name, "__icc_requests")) {
+    return {"cycle", 1};
+  }
   return {"1", 1};
 }
 
@@ -144,6 +147,10 @@ Unit unit_of_metric(std::string_view name) {
   }
   if (starts_with(name, "derived__pct_occupancy_")) return {"%", 1};
   if (contains(name, "bytes_per_sector")) return {"B", 1};
+  if (name == "smsp__average_warp_latency_per_inst_issued.ratio" ||
+      name == "smsp__average_warps_active_per_inst_executed.ratio") {
+    return {"cycle", 1};
+  }
   if (ends_with(name, ".ratio") || ends_with(name, ".max_rate")) return {"1", 1};
   const Part what = quantity(name);
   if (ends_with(name, ".per_second")) return per(what, {"s", 1});
