@@ -334,11 +334,13 @@ Result<agent::Situation> Loop::situation(Tools& tools, const State& state) const
   situation.subject.arch = tools.device.info().arch;
   if (const auto kernels = json.find("kernels"); kernels != json.end() && !kernels->empty()) {
     const Json& kernel = kernels->front();
-    for (const auto& item : kernel.value("findings", Json::array())) {
+    const Json findings = kernel.value("findings", Json::array());
+    for (const auto& item : findings) {
       BURNISH_TRY_ASSIGN(auto finding, read_finding(item, file.string()));
       situation.findings.push_back(std::move(finding));
     }
-    for (const auto& [name, item] : kernel.value("metrics", Json::object()).items()) {
+    const Json metrics = kernel.value("metrics", Json::object());
+    for (const auto& [name, item] : metrics.items()) {
       Metric metric;
       metric.name = name;
       if (const auto value = item.find("value"); value != item.end()) {
