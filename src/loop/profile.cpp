@@ -68,9 +68,9 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
   BURNISH_TRY_ASSIGN(const auto roofs, ceilings(workspace, tools.device));
 
   std::vector<Timed> timed;
-  std::unique_ptr<device::Session> heaviest;
+  std::unique_ptr<device::Session> subject;
   std::string slowest_kernel;
-  device::LaunchPlan heaviest_plan;
+  device::LaunchPlan subject_plan;
   for (const auto& workload : task.workloads) {
     tools.observer.progress(fmt::format("profiling {} at {}", candidate.label, workload.name));
     BURNISH_TRY_ASSIGN(const measure::Problem problem, task.problem(workload.name, workload.dims));
@@ -104,28 +104,29 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
     BURNISH_TRY_ASSIGN(const auto roof,
                        workload_roofline(task, workload, median(seconds), roofs));
     timed.push_back({&workload, median(seconds), roof});
-    // The machine code and the launch of the workload that takes longest stand for the kernel.
-    const bool slowest = std::all_of(timed.begin(), timed.end(), [&](const Timed& other) {
-      return other.seconds <= timed.back().seconds;
+    // The workload that is furthest from its ceiling stands for the kernel: it has most to gain.
+    const bool furthest = std::all_of(timed.begin(), timed.end(), [&](const Timed& other) {
+      return other.roofline.utilization >= roof.utilization;
     });
-    if (slowest) {
-      heaviest = std::move(session);
-      heaviest_plan = plan;
+    if (furthest) {
+      subject = std::move(session);
+      subject_plan = plan;
       slowest_kernel = std::max_element(by_kernel.begin(), by_kernel.end(),
                                         [](const auto& a, const auto& b) {
                                           return a.second < b.second;
                                         })->first;
     }
   }
-  const Timed& main = *std::max_element(
-      timed.begin(), timed.end(), [](const Timed& a, const Timed& b) { return a.seconds < b.seconds; });
+  const Timed& main = *std::min_element(timed.begin(), timed.end(), [](const Timed& a, const Timed& b) {
+    return a.roofline.utilization < b.roofline.utilization;
+  });
 
   evidence::KernelEvidence evidence;
   evidence.name = slowest_kernel;
   evidence.device = {info.name, info.arch};
   const std::string here = "profiles/" + folder.filename().string();
   const auto launch = std::find_if(
-      heaviest_plan.launches.begin(), heaviest_plan.launches.end(),
+      subject_plan.launches.begin(), subject_plan.launches.end(),
       [&](const device::KernelLaunch& item) { return item.kernel == slowest_kernel; });
   evidence.launch.grid = launch->grid;
   evidence.launch.block = launch->block;
@@ -151,7 +152,7 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
   metrics.add(metric("workloads.worst_utilization_pct", worst * 100, "%", "device", "worst workload"));
 
   std::vector<fs::path> files;
-  auto code = read_session_code(workspace, *heaviest, folder, files);
+  auto code = read_session_code(workspace, *subject, folder, files);
   if (code) {
     for (const auto& warning : code->warnings) evidence.statements.push_back(warning);
     for (const auto& kernel : code->kernels)
@@ -162,7 +163,7 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
   } else {
     evidence.statements.push_back("no machine code: " + code.error().message);
   }
-  if (auto resources = heaviest->resources(slowest_kernel)) merge(metrics, *resources);
+  if (auto resources = subject->resources(slowest_kernel)) merge(metrics, *resources);
 
   evidence.verdicts = tools.rules.evaluate({metrics, info.vendor, info.arch});
   for (const auto& sentence : metrics.disagreements()) evidence.statements.push_back(sentence);

@@ -37,7 +37,8 @@ Result<hardware::Roofline> workload_roofline(const measure::Task& task,
                                              const measure::Workload& workload, double seconds,
                                              const std::vector<hardware::Ceiling>& ceilings);
 
-/// Profile of one version: metrics of the heaviest workload with the machine code's, evaluated.
+/// Profile of one version: metrics of the workload that is furthest from its ceiling, with the machine
+/// code's, evaluated.
 /// Raw artefacts, evidence.json and summary.txt are written to `folder`.
 Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspace, Tools& tools,
                                                    const measure::Task& task,
