@@ -22,18 +22,18 @@ const std::vector<std::string>& categories();
 
 /// What a rule concluded: evidence → inference → action, bounded.
 struct Finding {
-  std::string id;        ///< the rule's
+  std::string id;  ///< the rule's
   std::string category;
   std::string severity;  ///< "high", "medium", "low", "info"
-  /// Upper bound on the speed-up that mending this alone can give; ≥ 1. Never above the roofline gap
-  /// `100 / roofline.utilization_pct` when that is known: no single mend can beat the ceiling.
+  /// Upper bound on the speed-up that mending this alone can give; ≥ 1. Never above the roofline
+  /// gap `100 / roofline.utilization_pct` when that is known: no single mend can beat the ceiling.
   double headroom = 1;
   std::vector<std::string> evidence;  ///< names of the metrics that it rests on
-  std::string because;   ///< the sentence, numbers filled in
+  std::string because;                ///< the sentence, numbers filled in
   std::string action;
   std::vector<std::string> cards;
-  std::string location;  ///< source line, address or loop; empty when unknown
-  std::string source;    ///< where the rule or its threshold comes from
+  std::string location;      ///< source line, address or loop; empty when unknown
+  std::string source;        ///< where the rule or its threshold comes from
   std::string explained_by;  ///< the finding that this one is only a symptom of; empty: none
 };
 
@@ -45,8 +45,8 @@ struct Missing {
 };
 
 struct Verdicts {
-  /// Ranked: ceilings first, then by headroom, then what another finding explains. Findings that the
-  /// roofline caps at the same bound keep the order of their own bounds.
+  /// Ranked: ceilings first, then by headroom, then what another finding explains. Findings that
+  /// the roofline caps at the same bound keep the order of their own bounds.
   std::vector<Finding> findings;
   std::vector<Missing> missing;
 };
@@ -105,7 +105,8 @@ struct Evidence {
 
 /// Reads any mix of profiler artefacts and code, joins what concerns the same kernel, and evaluates
 /// the rules. Needs no GPU and no workspace.
-Result<Evidence> gather(const std::vector<fs::path>& files, const Rules& rules, ProcessRunner& runner);
+Result<Evidence> gather(const std::vector<fs::path>& files, const Rules& rules,
+                        ProcessRunner& runner);
 
 /// The shapes of docs/cli.md.
 Json to_json(const Evidence& evidence);

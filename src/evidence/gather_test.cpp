@@ -1,0 +1,216 @@
+#include <gmock/gmock.h>
+
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "evidence/evidence.h"
+#include "evidence/names.h"
+#include "isa/pocl_fixture.h"
+
+namespace burnish::evidence {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Names, ComparableForms) {
+  EXPECT_EQ(plain_name("saxpy"), "saxpy");
+  EXPECT_EQ(plain_name("saxpy.kd"), "saxpy");
+  EXPECT_EQ(plain_name("_Z5saxpyfPKfPf"), "saxpy");
+  EXPECT_EQ(plain_name("_Z5saxpyfPKfPf.kd"), "saxpy");
+  EXPECT_EQ(plain_name("saxpy(float, float const*, float*)"), "saxpy");
+  EXPECT_EQ(plain_name("void copy<float, 4>(float const*, float*)"), "copy<float,4>");
+  EXPECT_EQ(plain_name("void ns::(anonymous namespace)::f<(int)3>(int)"),
+            "ns::(anonymous namespace)::f<(int)3>");
+  EXPECT_EQ(plain_name("f<unsigned int>"), "f<unsigned int>");
+  EXPECT_EQ(plain_name("f(int) [clone .kd]"), "f");
+  EXPECT_EQ(plain_name("_Znonsense"), "_Znonsense");
+  EXPECT_EQ(plain_name(""), "");
+  EXPECT_EQ(plain_name("((((<<<<"), plain_name("((((<<<<"));
+  EXPECT_EQ(base_name("void ns::copy<float, 4>(float const*)"), "copy");
+  EXPECT_EQ(base_name("_ZN2ns4copyIfEEvPT_"), "copy");
+}
+
+Rules shipped() {
+  auto rules = Rules::load();
+  if (!rules) throw std::runtime_error(rules.error().to_string());
+  return std::move(*rules);
+}
+
+Result<Evidence> gathered(const std::vector<fs::path>& files) {
+  return gather(files, shipped(), real_process_runner());
+}
+
+std::string fixture(const std::string& name) {
+  return std::string(BURNISH_SHARED_DIR) + "/fixtures/" + name;
+}
+
+class GatherPocl : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!find_newest_program("llvm-objdump")) GTEST_SKIP() << "no llvm-objdump on PATH";
+    if (!isa::Pocl::get().missing().empty()) GTEST_SKIP() << isa::Pocl::get().missing();
+  }
+  static KernelEvidence of(const char* kernel, std::array<std::size_t, 2> global,
+                           std::array<std::size_t, 2> local) {
+    const auto object = isa::Pocl::get().build(isa::kProducts, kernel, 64, global, local);
+    EXPECT_TRUE(object) << object.error().to_string();
+    auto evidence = gathered({*object});
+    EXPECT_TRUE(evidence) << evidence.error().to_string();
+    EXPECT_EQ(evidence->artefacts.at(0).kind, "x86-elf");
+    EXPECT_EQ(evidence->kernels.size(), 1u);
+    return evidence->kernels.at(0);
+  }
+  /// The first finding once the run is known too: a product of 1024 × 1024 at some speed.
+  static Finding first(KernelEvidence kernel, double gflops, double groups, double items) {
+    const auto add = [&](const char* name, double value) {
+      Metric metric;
+      metric.name = name;
+      metric.value = value;
+      metric.unit = "1";
+      kernel.metrics.add(metric);
+    };
+    add("roofline.utilization_pct", gflops / 3);
+    add("time.device", 2.0 * 1024 * 1024 * 1024 / gflops / 1e9);
+    add("launch.grid_blocks", groups);
+    add("launch.block_threads", items);
+    add("device.compute_units", 2);
+    const Verdicts verdicts = shipped().evaluate({kernel.metrics, "cpu", kernel.device.arch});
+    EXPECT_FALSE(verdicts.findings.empty());
+    for (const Finding& finding : verdicts.findings) {
+      EXPECT_LE(finding.headroom, 300 / gflops * (1 + 1e-9)) << finding.id;
+    }
+    return verdicts.findings.empty() ? Finding{} : verdicts.findings.front();
+  }
+};
+
+TEST_F(GatherPocl, FourStepsOfAMatrixProduct) {
+  EXPECT_THAT(first(of("one_output", {64, 64}, {16, 16}), 1.3, 4096, 256).category,
+              testing::AnyOf("vectorized-access", "coalescing"));
+  EXPECT_EQ(first(of("vectors", {4, 64}, {4, 4}), 23, 4096, 16).category, "register-blocking");
+  EXPECT_THAT(first(of("rows", {4, 8}, {4, 4}), 159, 512, 16).category,
+              testing::AnyOf("unrolling", "work-partition"));
+  EXPECT_EQ(first(of("array_of_rows", {4, 8}, {4, 4}), 75, 512, 16).category, "unrolling");
+}
+
+TEST_F(GatherPocl, CodeAloneGivesFindingsWithPlacesAndSaysWhatIsMissing) {
+  const KernelEvidence kernel = of("one_output", {64, 64}, {16, 16});
+  EXPECT_EQ(kernel.name, "one_output");
+  EXPECT_THAT(kernel.device.arch, HasSubstr("x86-64"));
+  ASSERT_FALSE(kernel.verdicts.findings.empty());
+  EXPECT_EQ(kernel.verdicts.findings[0].id, "cpu-scalar-arithmetic");
+  EXPECT_THAT(kernel.verdicts.findings[0].location, HasSubstr("loop"));
+  bool launch_missing = false;
+  for (const Missing& missing : kernel.verdicts.missing) {
+    launch_missing |= missing.rule == "launch-too-small";
+  }
+  EXPECT_TRUE(launch_missing);
+}
+
+TEST_F(GatherPocl, JsonHasTheShapeOfTheContract) {
+  const auto object = isa::Pocl::get().build(isa::kProducts, "vectors", 64, {4, 64}, {4, 4});
+  ASSERT_TRUE(object);
+  const auto evidence = gathered({*object});
+  ASSERT_TRUE(evidence);
+  const auto json = parse_json(dump_json(to_json(*evidence)), "evidence.json");
+  ASSERT_TRUE(json) << json.error().to_string();
+  EXPECT_EQ(json->at("artefacts").at(0).at("kind"), "x86-elf");
+  EXPECT_FALSE(json->at("artefacts").at(0).at("hash").get<std::string>().empty());
+  const Json& kernel = json->at("kernels").at(0);
+  EXPECT_EQ(kernel.at("name"), "vectors");
+  const Json& metric = kernel.at("metrics").at("isa.loop.accumulators");
+  EXPECT_EQ(metric.at("unit"), "1");
+  EXPECT_EQ(metric.at("where").at("file"), object->string());
+  EXPECT_THAT(metric.at("where").at("locator").get<std::string>(), HasSubstr("loop"));
+  const Json& finding = kernel.at("findings").at(0);
+  for (const char* key : {"id", "category", "severity", "headroom", "evidence", "because", "action",
+                          "cards", "location"}) {
+    EXPECT_TRUE(finding.contains(key)) << key;
+  }
+  const auto back = finding_from_json(finding, "evidence.json");
+  ASSERT_TRUE(back) << back.error().to_string();
+  EXPECT_EQ(to_json(*back), finding);
+  EXPECT_TRUE(kernel.at("missing").at(0).contains("collect"));
+}
+
+TEST(FindingJson, MistakesNameTheirPointer) {
+  Finding finding;
+  finding.id = "x";
+  finding.category = "tiling";
+  finding.severity = "low";
+  finding.because = "b";
+  finding.action = "a";
+  Json json = to_json(finding);
+  ASSERT_TRUE(finding_from_json(json, "f.json"));
+  for (const auto& [key, value] : std::map<std::string, Json>{{"category", "tilling"},
+                                                              {"severity", 3},
+                                                              {"headroom", 0.5},
+                                                              {"id", nullptr},
+                                                              {"surplus", 1}}) {
+    Json bad = json;
+    bad[key] = value;
+    const auto read = finding_from_json(bad, "f.json");
+    ASSERT_FALSE(read) << key;
+    EXPECT_THAT(read.error().to_string(), testing::AllOf(HasSubstr("f.json"), HasSubstr(key)));
+  }
+}
+
+TEST(Gather, WhatIsNeitherIsAnError) {
+  const auto folder = TemporaryFolder::make();
+  ASSERT_TRUE(folder);
+  const auto write = [&](const char* name, std::string_view content) {
+    const fs::path path = folder->path() / name;
+    EXPECT_TRUE(real_file_system().write(path, content));
+    return path;
+  };
+  const auto error = [&](const fs::path& path) {
+    const auto evidence = gathered({path});
+    return evidence ? std::string("accepted") : evidence.error().to_string();
+  };
+  EXPECT_THAT(error(write("empty", "")), HasSubstr("empty"));
+  EXPECT_THAT(error(write("text", "hello\nworld\n")), HasSubstr("neither"));
+  EXPECT_THAT(error(write("bytes", std::string("\x7f"
+                                               "ELF\x01\x01",
+                                               6))),
+              HasSubstr("bytes"));
+  EXPECT_THAT(error(folder->path() / "absent"), HasSubstr("absent"));
+  EXPECT_NE(error(folder->path()), "accepted");
+  EXPECT_FALSE(gathered({}));
+}
+
+TEST(Gather, ProfileAndCodeOfOneRunMeet) {
+  const std::string report = fixture("h200/k.ncu-rep"), code = fixture("h200/k.sass");
+  if (!fs::exists(report) || !fs::exists(code)) GTEST_SKIP() << report << " or " << code;
+  const auto evidence = gathered({report, code});
+  ASSERT_TRUE(evidence) << evidence.error().to_string();
+  ASSERT_FALSE(evidence->kernels.empty());
+  int joined = 0;
+  for (const KernelEvidence& kernel : evidence->kernels) {
+    EXPECT_EQ(kernel.device.arch, "sm_90") << kernel.name;
+    const bool profiled = kernel.metrics.find("time.device") != nullptr;
+    const bool read = kernel.metrics.find("isa.instructions") != nullptr;
+    if (profiled && read) ++joined;
+    if (!profiled) continue;
+    EXPECT_TRUE(kernel.metrics.find("occupancy.theoretical_pct")) << kernel.name;
+    EXPECT_EQ(kernel.metrics.value("device.compute_units"), 132) << kernel.name;
+  }
+  EXPECT_GE(joined, 1);
+}
+
+TEST(Gather, TwoViewsOfOneReportAgree) {
+  const std::string report = fixture("h200/k.ncu-rep"), csv = fixture("h200/k.raw.csv");
+  if (!fs::exists(report) || !fs::exists(csv)) GTEST_SKIP() << report << " or " << csv;
+  const auto one = gathered({report});
+  const auto two = gathered({report, csv});
+  ASSERT_TRUE(one && two);
+  EXPECT_EQ(one->kernels.size(), two->kernels.size()) << "launches are joined, not doubled";
+  for (const KernelEvidence& kernel : two->kernels) {
+    for (const std::string& statement : kernel.metrics.disagreements()) {
+      ADD_FAILURE() << kernel.name << ": " << statement;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace burnish::evidence

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/metric.h"
+
+namespace burnish::evidence {
+
+/// A sentence with numbers in braces, taken apart (docs/rules.md).
+class Sentence {
+ public:
+  /// Errors: an unknown format, an open brace, a name that cannot be a metric's; without a place.
+  static Result<Sentence> parse(const std::string& text);
+
+  std::vector<std::string> names() const;
+  /// An absent metric prints as "unknown".
+  std::string fill(const std::function<const Metric*(const std::string&)>& find) const;
+
+ private:
+  enum class Format { literal, shortest, whole, fixed, per_cent, prefixed };
+  struct Part {
+    Format format = Format::literal;
+    std::string text;  ///< the literal, or the metric's name
+    int digits = 0;
+  };
+  std::vector<Part> parts_;
+};
+
+/// Whether a name can be a metric's: letters, digits, `_`, and dots between them; a letter first.
+bool is_metric_name(const std::string& name);
+
+}  // namespace burnish::evidence
