@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bitset>
-#include <unordered_set>
+#include <span>
 
 #include "base/text.h"
 
@@ -20,6 +20,7 @@ constexpr int kMostPasses = 16;
 constexpr std::size_t kMergeWindow = 8;
 
 bool is_vector(const Operand& operand) { return operand.kind == Operand::Kind::vector; }
+int offset_of(const Line& line) { return line.offset == Line::kNoOffset ? 0 : line.offset; }
 bool same(const Operand& a, const Operand& b) {
   return a.kind == b.kind && a.first == b.first && a.count == b.count;
 }
@@ -41,19 +42,14 @@ struct Effect {
 
 class Uniformity {
  public:
-  Uniformity(const Kernel& kernel, const Code& code) : kernel_(kernel), code_(code) {}
+  Uniformity(const Kernel& kernel, const Predecessors& predecessors, const Code& code)
+      : kernel_(kernel), predecessors_(predecessors), code_(code) {}
 
   /// A bit for each instruction that writes a vector register with a value that is the same in
   /// every lane and could come from a scalar load or the scalar unit; and the registers so written.
   bool run(std::vector<char>& writes, Registers& registers) {
     const std::size_t blocks = kernel_.blocks.size();
     if (blocks == 0 || blocks > kMostFlowBlocks) return false;
-    std::vector<std::vector<int>> predecessors(blocks);
-    for (std::size_t b = 0; b < blocks; ++b) {
-      for (const int next : kernel_.blocks[b].successors) {
-        predecessors[static_cast<std::size_t>(next)].push_back(static_cast<int>(b));
-      }
-    }
     // Optimistic: registers are uniform until a path says otherwise. Work items' numbers come in
     // v0.
     std::vector<State> out(blocks, State{Registers().set(), Registers()});
@@ -61,7 +57,7 @@ class Uniformity {
     for (int pass = 0; changed && pass < kMostPasses; ++pass) {
       changed = false;
       for (std::size_t b = 0; b < blocks; ++b) {
-        State state = enter(b, predecessors[b], out);
+        State state = enter(b, predecessors_.of(b), out);
         walk(b, state, nullptr, nullptr);
         if (state.uniform != out[b].uniform || state.computed != out[b].computed) {
           out[b] = state;
@@ -71,7 +67,7 @@ class Uniformity {
     }
     if (changed) return false;
     for (std::size_t b = 0; b < blocks; ++b) {
-      State state = enter(b, predecessors[b], out);
+      State state = enter(b, predecessors_.of(b), out);
       walk(b, state, &writes, &registers);
     }
     return true;
@@ -83,8 +79,7 @@ class Uniformity {
     Registers computed;  ///< of those, the ones that are no mere constants
   };
 
-  static State enter(std::size_t block, const std::vector<int>& from,
-                     const std::vector<State>& out) {
+  static State enter(std::size_t block, std::span<const int> from, const std::vector<State>& out) {
     if (block == 0 || from.empty()) return {};
     State state = out[static_cast<std::size_t>(from[0])];
     for (const int each : from) {
@@ -144,28 +139,44 @@ class Uniformity {
                           opcode.space == Space::flat;
       return memory && code_.scratch[static_cast<std::size_t>(i)] == 0;
     }
-    if (!opcode.vector || line.dpp != Dpp::none || opcode.dpp) return false;
-    switch (opcode.special) {
-      case Special::none:
-      case Special::move:
-        break;
-      default:
-        return false;
-    }
-    // Its mask differs from lane to lane; a matrix instruction mixes lanes.
-    return opcode.mnemonic.find("cndmask") == std::string_view::npos &&
-           opcode.mnemonic.find("swap") == std::string_view::npos &&
-           opcode.instruction_class != "matrix" && opcode.instruction_class != "accum_move";
+    return opcode.lanewise && line.dpp == Dpp::none;
   }
 
   const Kernel& kernel_;
+  const Predecessors& predecessors_;
   const Code& code_;
 };
 
+/// Counts over the kernel and over its hot loop; the metrics are "isa.<name>" and
+/// "isa.loop.<name>".
+enum Feature : std::size_t {
+  kNopCycles,
+  kFullWaits,
+  kFullVectorWaits,
+  kReadlanes,
+  kReadlaneChain,
+  kBpermutes,
+  kScratchLoads,
+  kScratchStores,
+  kPackedMath,
+  kDualIssue,
+  kMatrixNarrowFed,
+  kMergeableLoads,
+  kUniformVectorOps,
+  kFeatures,
+};
+constexpr std::array<const char*, kFeatures> kNames{
+    "nop_cycles",        "full_waits",      "full_vector_waits", "readlanes",   "readlane_chain",
+    "bpermutes",         "scratch_loads",   "scratch_stores",    "packed_math", "dual_issue",
+    "matrix_narrow_fed", "mergeable_loads", "uniform_vector_ops"};
+
 class Features {
  public:
-  Features(Kernel& kernel, const Code& code)
-      : kernel_(kernel), code_(code), in_loop_(kernel.instructions.size(), 0) {
+  Features(Kernel& kernel, const Predecessors& predecessors, const Code& code)
+      : kernel_(kernel),
+        predecessors_(predecessors),
+        code_(code),
+        in_loop_(kernel.instructions.size(), 0) {
     const int hot = hot_loop(kernel);
     if (hot < 0) return;
     has_loop_ = true;
@@ -177,54 +188,56 @@ class Features {
   }
 
   void find() {
-    for (const char* name : {"nop_cycles", "full_waits", "full_vector_waits", "readlanes",
-                             "bpermutes", "scratch_loads", "scratch_stores", "packed_math",
-                             "dual_issue", "matrix_narrow_fed", "mergeable_loads"}) {
-      count(name, 0, 0);
-    }
+    known_.set();
+    known_.reset(kUniformVectorOps);
     instructions();
     full_waits();
-    readlane_chains();
-    matrix_feeds();
+    if (all_[kReadlanes] > 0) readlane_chains();
+    if (!kernel_.matrix_shapes.empty()) matrix_feeds();
     mergeable_loads();
     uniform_values();
-    for (const auto& [name, totals] : totals_) {
-      kernel_.extra["isa." + name] = totals.first;
-      if (has_loop_) kernel_.extra["isa.loop." + name] = totals.second;
+    for (std::size_t f = 0; f < kFeatures; ++f) {
+      if (!known_[f]) continue;
+      kernel_.extra[std::string("isa.") + kNames[f]] = all_[f];
+      if (has_loop_) kernel_.extra[std::string("isa.loop.") + kNames[f]] = loop_[f];
     }
   }
 
  private:
   std::size_t size() const { return kernel_.instructions.size(); }
 
-  void count(const std::string& name, double all, double loop) {
-    auto& [total, of_loop] = totals_[name];
-    total += all;
-    of_loop += loop;
-  }
-  void count_at(const char* name, std::size_t i, double amount = 1) {
-    count(name, amount, in_loop_[i] ? amount : 0);
+  void count(Feature feature, std::size_t i, double amount = 1) {
+    all_[feature] += amount;
+    if (in_loop_[i]) loop_[feature] += amount;
   }
 
   void instructions() {
     for (std::size_t i = 0; i < size(); ++i) {
       const Line& line = code_.lines[i];
       const Opcode& opcode = *line.opcode;
-      if (opcode.special == Special::nop) {
-        // s_nop N waits for N + 1 cycles.
-        const auto more = opcode.mnemonic == "s_nop" ? parse_integer(line.last_operand) : 0;
-        count_at("nop_cycles", i,
-                 static_cast<double>(std::clamp<std::int64_t>(more.value_or(0), 0, 127)) + 1);
-      }
-      if (opcode.special == Special::readlane) count_at("readlanes", i);
-      if (opcode.special == Special::bpermute || opcode.special == Special::permute) {
-        count_at("bpermutes", i);
+      switch (opcode.special) {
+        case Special::nop: {
+          // s_nop N waits for N + 1 cycles.
+          const auto more = opcode.padding ? parse_integer(line.last_operand()) : 0;
+          count(kNopCycles, i,
+                static_cast<double>(std::clamp<std::int64_t>(more.value_or(0), 0, 127)) + 1);
+          break;
+        }
+        case Special::readlane:
+          count(kReadlanes, i);
+          break;
+        case Special::bpermute:
+        case Special::permute:
+          count(kBpermutes, i);
+          break;
+        default:
+          break;
       }
       if (code_.scratch[i]) {
-        count_at(opcode.access == Access::load ? "scratch_loads" : "scratch_stores", i);
+        count(opcode.access == Access::load ? kScratchLoads : kScratchStores, i);
       }
-      if (opcode.packed) count_at("packed_math", i);
-      if (line.second) count_at("dual_issue", i);
+      if (opcode.packed) count(kPackedMath, i);
+      if (line.second) count(kDualIssue, i);
     }
   }
 
@@ -244,9 +257,9 @@ class Features {
         if (counter.mask & kVectorLoad) vector = true;
       }
       if (!full) continue;
-      count_at("full_waits", at);
+      count(kFullWaits, at);
       if (!vector) continue;
-      count_at("full_vector_waits", at);
+      count(kFullVectorWaits, at);
       if (!in_loop_[at]) continue;
       int youngest = -1;
       bool from_before = false;
@@ -298,13 +311,13 @@ class Features {
       for (const std::size_t r : touched) reads[r] = 0;
       touched.clear();
     }
-    count("readlane_chain", longest, longest_in_loop);
+    all_[kReadlaneChain] = longest;
+    loop_[kReadlaneChain] = longest_in_loop;
   }
 
   /// Matrix instructions with an operand that was loaded in pieces of less than a register,
   /// followed in program order through moves and packing.
   void matrix_feeds() {
-    if (kernel_.matrix_shapes.empty()) return;
     constexpr int kNotLoaded = 0;
     std::array<std::array<std::uint16_t, kRegisters>, 2> bits{};
     const auto file_of = [](const Operand& operand) -> std::size_t {
@@ -325,7 +338,7 @@ class Features {
             if (loaded != kNotLoaded && loaded < 32) narrow = true;
           });
         }
-        if (narrow) count_at("matrix_narrow_fed", i);
+        if (narrow) count(kMatrixNarrowFed, i);
       }
       if (!opcode.writes_first || line.operand_count == 0 || !holds(line.operands[0])) continue;
       int loaded = kNotLoaded;
@@ -370,9 +383,9 @@ class Features {
           for (std::uint8_t o = 1; o < line.operand_count; ++o) {
             addressed = addressed && same(line.operands[o], other.operands[o]);
           }
-          const int apart = line.offset.value_or(0) - other.offset.value_or(0);
+          const int apart = offset_of(line) - offset_of(other);
           if (addressed && std::abs(apart) * 8 == opcode.width_bits) {
-            count_at("mergeable_loads", at);
+            count(kMergeableLoads, at);
             break;
           }
         }
@@ -384,23 +397,28 @@ class Features {
   void uniform_values() {
     std::vector<char> writes(size(), 0);
     Registers registers;
-    if (!Uniformity(kernel_, code_).run(writes, registers)) return;
-    count("uniform_vector_ops", 0, 0);
+    if (!Uniformity(kernel_, predecessors_, code_).run(writes, registers)) return;
+    known_.set(kUniformVectorOps);
     for (std::size_t i = 0; i < size(); ++i) {
-      if (writes[i]) count_at("uniform_vector_ops", i);
+      if (writes[i]) count(kUniformVectorOps, i);
     }
     kernel_.extra["isa.uniform_vector_registers"] = static_cast<double>(registers.count());
   }
 
   Kernel& kernel_;
+  const Predecessors& predecessors_;
   const Code& code_;
   std::vector<char> in_loop_;
   bool has_loop_ = false;
-  std::map<std::string, std::pair<double, double>> totals_;
+  std::array<double, kFeatures> all_{};
+  std::array<double, kFeatures> loop_{};
+  std::bitset<kFeatures> known_;
 };
 
 }  // namespace
 
-void find_features(Kernel& kernel, const Code& code) { Features(kernel, code).find(); }
+void find_features(Kernel& kernel, const Predecessors& predecessors, const Code& code) {
+  Features(kernel, predecessors, code).find();
+}
 
 }  // namespace burnish::isa::amd

@@ -20,6 +20,6 @@ struct Code {
 /// Fills `extra` with what the AMD rules use (docs/metrics.md, AMD): full waits, NOPs, chains of
 /// readlane, narrow feeds of matrix instructions, values that are the same in all lanes, loads that
 /// could be merged. Blocks, loops, classes and producers of waits are filled before.
-void find_features(Kernel& kernel, const Code& code);
+void find_features(Kernel& kernel, const Predecessors& predecessors, const Code& code);
 
 }  // namespace burnish::isa::amd

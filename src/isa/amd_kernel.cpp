@@ -20,14 +20,10 @@ std::int64_t round_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
 }
 
-bool is_padding(const Line& line) {
-  const std::string_view name = line.opcode->mnemonic;
-  return name == "s_nop" || name == "s_code_end" || name == "v_illegal";
-}
+bool is_padding(const Line& line) { return line.opcode->padding; }
 
 bool ends_function(const Line& line) {
-  return line.opcode->flow == Flow::Kind::end || line.opcode->mnemonic == "s_setpc_b64" ||
-         line.opcode->mnemonic == "s_set_pc_i64";
+  return line.opcode->flow == Flow::Kind::end || line.opcode->returns;
 }
 
 /// Where a function really ends: behind its last instruction that is no padding.
@@ -59,8 +55,7 @@ class CodeReader {
     code_.scratch.assign(count_, 0);
     index_labels(begin_, begin_ + count_);
     find_scratch_descriptors();
-    compiler_marks_spills_ =
-        std::any_of(lines_, lines_ + count_, [](const Line& line) { return line.spill_comment; });
+    find_spill_comments();
     seed();
     kernel_.instructions.resize(count_);
     flow_.resize(count_);
@@ -68,9 +63,10 @@ class CodeReader {
     count_registers();
     count_classes(kernel_);
     find_loops(kernel_, flow_);
-    find_producers(kernel_, code_.events, code_.waits);
+    const Predecessors predecessors(kernel_);
+    find_producers(kernel_, predecessors, code_.events, code_.waits);
     spills();
-    find_features(kernel_, code_);
+    find_features(kernel_, predecessors, code_);
     notes();
   }
 
@@ -87,8 +83,9 @@ class CodeReader {
   }
 
   void index_labels(std::size_t begin, std::size_t end) {
-    auto at = std::lower_bound(listing_.labels.begin(), listing_.labels.end(), begin,
-                               [](const Label& each, std::size_t line) { return each.line < line; });
+    auto at =
+        std::lower_bound(listing_.labels.begin(), listing_.labels.end(), begin,
+                         [](const Label& each, std::size_t line) { return each.line < line; });
     for (; at != listing_.labels.end() && at->line < end; ++at) {
       const Label& label = *at;
       labels_.try_emplace(label.name, label.line - begin);
@@ -113,10 +110,28 @@ class CodeReader {
     }
   }
 
-  bool is_scratch(const Line& line) const {
+  /// The compiler says "Folded Spill" behind an access, or behind the s_clause N of the N + 1
+  /// accesses that come next.
+  void find_spill_comments() {
+    marked_.assign(count_, 0);
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (!lines_[i].spill_comment) continue;
+      compiler_marks_spills_ = true;
+      marked_[i] = 1;
+      if (lines_[i].opcode->mnemonic != "s_clause") continue;
+      const auto more = listing_.symbols.evaluate(lines_[i].last_operand());
+      if (!more || *more < 0 || *more > 63) continue;
+      const std::size_t end = std::min(count_, i + 2 + static_cast<std::size_t>(*more));
+      std::fill(marked_.begin() + static_cast<std::ptrdiff_t>(i),
+                marked_.begin() + static_cast<std::ptrdiff_t>(end), 1);
+    }
+  }
+
+  bool is_scratch(std::size_t i) const {
+    const Line& line = lines_[i];
     if (line.opcode->space == Space::scratch) return true;
     if (line.opcode->space != Space::buffer || line.to_lds) return false;
-    if (line.spill_comment) return true;
+    if (marked_[i]) return true;
     for (std::uint8_t o = 0; o < line.operand_count; ++o) {
       const Operand& operand = line.operands[o];
       if (operand.kind != Operand::Kind::scalar || operand.count != 4) continue;
@@ -134,8 +149,9 @@ class CodeReader {
     return line.operand_count <= address || line.operands[address].kind != Operand::Kind::vector;
   }
 
-  bool is_spill(const Line& line) {
-    if (line.spill_comment) return true;
+  bool is_spill(std::size_t i) {
+    const Line& line = lines_[i];
+    if (marked_[i]) return true;
     if (compiler_marks_spills_ || !fixed_place(line)) return false;
     if (!declared_.metadata || !declared_.metadata->vgpr_spills) {
       ++unclear_scratch_;
@@ -165,9 +181,9 @@ class CodeReader {
     if (line.to_lds && opcode.access == Access::load) {
       instruction_class = "async_copy";
     } else if (opcode.space == Space::scratch || opcode.space == Space::buffer) {
-      if (is_scratch(line)) {
+      if (is_scratch(i)) {
         code_.scratch[i] = 1;
-        if (is_spill(line)) {
+        if (is_spill(i)) {
           instruction_class = opcode.access == Access::load ? "spill_load" : "spill_store";
         } else {
           out.width_bits = 0;  // a local array; the histograms are of global memory
@@ -257,7 +273,7 @@ class CodeReader {
       ++calls_;
       return;
     }
-    if (line.opcode->mnemonic == "s_setpc_b64" || line.opcode->mnemonic == "s_set_pc_i64") {
+    if (line.opcode->returns) {
       const auto to = far_target(i);
       if (to) {
         flow.target = lines_[*to].address;
@@ -275,7 +291,7 @@ class CodeReader {
 
   std::optional<std::uint64_t> target(std::size_t i) const {
     const Line& line = lines_[i];
-    const std::string_view operand = line.last_operand;
+    const std::string_view operand = line.last_operand();
     if (operand.empty()) return {};
     const bool number = operand[0] >= '0' && operand[0] <= '9';
     if (!number) {
@@ -313,7 +329,7 @@ class CodeReader {
       if (name != "s_add_u32" && name != "s_add_co_u32") continue;
       if (listing_.kind == Listing::Kind::assembly) {
         // (.LBB0_4-.Lpost_getpc0)&4294967295
-        std::string_view text = add.last_operand;
+        std::string_view text = add.last_operand();
         const std::size_t open = text.find('(');
         if (open == std::string_view::npos) return {};
         text.remove_prefix(open + 1);
@@ -325,7 +341,7 @@ class CodeReader {
         const Line& from = lines_[i - more];
         if (from.opcode->mnemonic != "s_getpc_b64" && from.opcode->mnemonic != "s_get_pc_i64")
           continue;
-        const auto distance = listing_.symbols.evaluate(add.last_operand);
+        const auto distance = listing_.symbols.evaluate(add.last_operand());
         if (!distance || *distance < 0 || *distance > 0xffffffffll) return {};
         const std::uint64_t to =
             from.address + 4 +
@@ -355,11 +371,7 @@ class CodeReader {
         if (operand.kind == Operand::Kind::vector) vectors = std::max(vectors, end);
         if (operand.kind == Operand::Kind::accum) accums = std::max(accums, end);
       }
-      const std::string_view name = line.opcode->mnemonic;
-      if (name.starts_with("v_movrel") || name.starts_with("s_set_gpr_idx") ||
-          name.starts_with("s_set_vgpr_msb")) {
-        indexed = true;
-      }
+      indexed = indexed || line.opcode->indexes;
     }
     const bool exact = !indexed && calls_ == 0;
     if (!kernel_.registers_used) {
@@ -443,6 +455,7 @@ class CodeReader {
   std::unordered_map<std::string_view, std::size_t> labels_;
   std::vector<std::pair<std::string_view, std::size_t>> numbered_;
   std::vector<std::uint16_t> descriptors_;
+  std::vector<char> marked_;
   bool compiler_marks_spills_ = false;
   std::int64_t unclear_scratch_ = 0;
   std::int64_t calls_ = 0;
@@ -486,7 +499,7 @@ std::vector<Function> functions_of(const Listing& listing,
   if (!names) {
     for (const Line& line : listing.lines) {
       if (line.opcode->flow == Flow::Kind::branch || line.opcode->flow == Flow::Kind::conditional) {
-        aims.insert(line.last_operand);
+        aims.insert(line.last_operand());
       }
     }
   }

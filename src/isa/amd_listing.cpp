@@ -15,10 +15,26 @@ constexpr std::size_t kMostLines = 8'000'000;
 /// Past this, registers are no registers.
 constexpr int kMostRegisters = 1024;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '$' || c == '@'; }
+/// Kinds of characters; a table, since every byte of the text is asked for.
+enum CharacterKind : std::uint8_t { kDigit = 1, kBlank = 2, kLetter = 4, kWord = 8 };
+constexpr std::array<std::uint8_t, 256> kCharacters = [] {
+  std::array<std::uint8_t, 256> kinds{};
+  for (unsigned c = '0'; c <= '9'; ++c) kinds[c] = kDigit | kWord;
+  for (unsigned c = 'a'; c <= 'z'; ++c) kinds[c] = kLetter | kWord;
+  for (unsigned c = 'A'; c <= 'Z'; ++c) kinds[c] = kLetter | kWord;
+  kinds['_'] = kLetter | kWord;
+  for (const unsigned char c : {'.', '$', '@'}) kinds[c] = kWord;
+  for (const unsigned char c : {' ', '\t', '\r'}) kinds[c] = kBlank;
+  return kinds;
+}();
+
+bool is(char c, CharacterKind kind) {
+  return (kCharacters[static_cast<unsigned char>(c)] & kind) != 0;
+}
+bool is_digit(char c) { return is(c, kDigit); }
+bool is_blank(char c) { return is(c, kBlank); }
+bool is_letter(char c) { return is(c, kLetter); }
+bool is_word(char c) { return is(c, kWord); }
 
 int hex_digit(char c) {
   if (is_digit(c)) return c - '0';
@@ -33,6 +49,8 @@ class Reader {
       : text_(text), file_(file), out_(listing) {}
 
   Result<void> read() {
+    // Lines of assembly are some 30 bytes, of disassembly 80.
+    out_.lines.reserve(std::min(text_.size() / 64, kMostLines));
     const char* at = text_.data();
     const char* const end = at + text_.size();
     while (at < end) {
@@ -195,13 +213,15 @@ class Reader {
     } else if (word.starts_with(".amdhsa_")) {
       word.remove_prefix(std::strlen(".amdhsa_"));
       if (word == "kernel") {
-        block_ = without_comment(after);
-        out_.kernels.push_back(block_);
-      } else if (!block_.empty()) {
-        out_.directives[block_][word] = without_comment(after);
+        out_.kernels.push_back(without_comment(after));
+        block_ = &out_.directives[out_.kernels.back()];
+      } else if (block_ && (word == "next_free_vgpr" || word == "accum_offset" ||
+                            word == "group_segment_fixed_size" ||
+                            word == "private_segment_fixed_size" || word == "wavefront_size32")) {
+        (*block_)[word] = without_comment(after);
       }
     } else if (word == ".end_amdhsa_kernel") {
-      block_ = {};
+      block_ = nullptr;
     } else if (word == ".type") {
       const std::size_t comma = after.find(',');
       if (comma != std::string_view::npos &&
@@ -289,10 +309,10 @@ class Reader {
 
   /// What compilers and disassemblers say in comments: "NumVgprs: 6", "/path/k.hip:12".
   void comment(std::string_view text) {
-    const std::size_t colon = text.rfind(':');
-    if (colon == std::string_view::npos || colon == 0) return;
-    const std::string_view value = trim(text.substr(colon + 1));
     if (out_.kind == Listing::Kind::disassembly) {
+      const std::size_t colon = text.rfind(':');
+      if (colon == std::string_view::npos || colon == 0) return;
+      const std::string_view value = trim(text.substr(colon + 1));
       // Interleaved source may hold colons too; paths of source files hold no blank there.
       const bool path = text.starts_with('/') || text.find(' ') == std::string_view::npos;
       if (!path || value.empty() || !is_digit(value[0])) return;
@@ -302,14 +322,12 @@ class Reader {
       }
       return;
     }
-    const std::string_view key = trim(text.substr(0, text.find(':')));
-    static const std::unordered_set<std::string_view> kNumbers{
-        "TotalNumSgprs", "NumSgprs",    "NumVgprs",  "NumAgprs",     "TotalNumVgprs",
-        "ScratchSize",   "LDSByteSize", "Occupancy", "codeLenInByte"};
-    if (kNumbers.contains(key) && !function_.empty()) {
-      std::string_view number = trim(text.substr(text.find(':') + 1));
-      const std::size_t unit = number.find(" bytes");
-      out_.comments[function_][key] = number.substr(0, unit);
+    if (function_.empty()) return;
+    for (const std::string_view key :
+         {"TotalNumSgprs", "NumSgprs", "NumVgprs", "NumAgprs", "ScratchSize", "LDSByteSize"}) {
+      if (!text.starts_with(key) || text.size() == key.size() || text[key.size()] != ':') continue;
+      const std::string_view number = trim(text.substr(key.size() + 1));
+      out_.comments[function_][key] = number.substr(0, number.find(" bytes"));
     }
   }
 
@@ -385,8 +403,8 @@ class Reader {
     if (end < rest.size()) comment_of(line, rest.substr(end));
     while (end > 0 && is_blank(rest[end - 1])) --end;
     line.text = rest.substr(0, end);
-    line.last_operand =
-        end > slot_start ? trim(rest.substr(slot_start, end - slot_start)) : std::string_view();
+    line.last_start =
+        static_cast<std::uint32_t>(std::min({slot_start, end, std::size_t{0xffffffff}}));
   }
 
   /// gfx1250 names registers past v255 in a comment: "v[66:73] /*v[322:329]*/".
@@ -404,8 +422,6 @@ class Reader {
     }
     return close + 2;
   }
-
-  static std::uint16_t small(std::int64_t value) { return static_cast<std::uint16_t>(value); }
 
   /// v12, a[0:3], s[4:5], v[base+1]; `end` is where it ends.
   std::optional<Operand> registers(std::string_view text, std::size_t at, std::size_t& end) const {
@@ -425,7 +441,7 @@ class Reader {
       }
       if (first >= kMostRegisters) return {};
       end = next;
-      return Operand{kind, small(first), 1};
+      return Operand{kind, 1, static_cast<std::uint16_t>(first)};
     }
     if (next >= text.size() || text[next] != '[') return {};
     const std::size_t close = text.find(']', ++next);
@@ -435,10 +451,11 @@ class Reader {
     const auto from = index(inside.substr(0, colon));
     const auto to = colon == std::string_view::npos ? from : index(inside.substr(colon + 1));
     end = close + 1;
-    if (!from || !to || *from < 0 || *to < *from || *to >= kMostRegisters) {
+    if (!from || !to || *from < 0 || *to < *from || *to >= kMostRegisters || *to - *from >= 64) {
       return Operand{Operand::Kind::other, 0, 0};
     }
-    return Operand{kind, small(*from), small(*to - *from + 1)};
+    return Operand{kind, static_cast<std::uint8_t>(*to - *from + 1),
+                   static_cast<std::uint16_t>(*from)};
   }
 
   std::optional<std::int64_t> index(std::string_view text) const {
@@ -535,7 +552,7 @@ class Reader {
   int macro_depth_ = 0;
   bool in_kernel_code_ = false;
   const char* metadata_ = nullptr;
-  std::string_view block_;     ///< the kernel whose .amdhsa_kernel block this is
+  std::unordered_map<std::string_view, std::string_view>* block_ = nullptr;  ///< .amdhsa_kernel
   std::string_view function_;  ///< the function that comments speak of
   std::pair<int, int> source_{-1, 0};
   std::unordered_map<int, int> file_index_;
@@ -544,6 +561,8 @@ class Reader {
 };
 
 }  // namespace
+
+std::string_view Line::last_operand() const { return trim(text.substr(last_start)); }
 
 Result<void> read_listing(std::string_view text, const std::string& file, Listing& listing) {
   return Reader(text, file, listing).read();

@@ -17,37 +17,42 @@
 
 namespace burnish::isa::amd {
 
-/// Registers or a constant that an instruction names.
+/// Registers or a constant that an instruction names; no operand is longer than 32 registers.
 struct Operand {
   enum class Kind : std::uint8_t { none, vector, accum, scalar, constant, other };
   Kind kind = Kind::none;
+  std::uint8_t count = 0;
   std::uint16_t first = 0;
-  std::uint16_t count = 0;
 };
 
 /// How a DPP instruction moves data between lanes.
 enum class Dpp : std::uint8_t { none, quad_perm, row_shr, row_bcast, other };
 
-/// One instruction of the text, with what its operands say.
+/// One instruction of the text, with what its operands say. There is one for every line, so it is
+/// kept small.
 struct Line {
   static constexpr int kMostOperands = 8;
+  static constexpr int kNoOffset = -(1 << 30);
 
   const Opcode* opcode = nullptr;
   const Opcode* second = nullptr;  ///< of a dual pair
   std::string_view text;           ///< without its comment
-  std::string_view last_operand;   ///< of a branch: the label, or words to go on from the next one
   std::uint64_t address = 0;       ///< in assembly: its ordinal times 4
   int number = 0;                  ///< of the line in the text, from 1
   int file = -1;                   ///< index into Listing::files
   int source_line = 0;
+  int offset = kNoOffset;  ///< "offset:" of a memory access
   std::array<Operand, kMostOperands> operands;
+  std::uint32_t last_start = 0;  ///< where the last operand starts in `text`
   std::uint8_t operand_count = 0;
   std::uint8_t second_first = 0;  ///< the operand at which the second of a dual pair starts
   Dpp dpp = Dpp::none;
-  bool to_lds = false;         ///< "lds": past the registers
-  bool returns = false;        ///< an atomic that gives the old value
-  bool spill_comment = false;  ///< the compiler says "Folded Spill" or "Folded Reload"
-  std::optional<int> offset;   ///< "offset:" of a memory access
+  bool to_lds : 1 = false;         ///< "lds": past the registers
+  bool returns : 1 = false;        ///< an atomic that gives the old value
+  bool spill_comment : 1 = false;  ///< the compiler says "Folded Spill" or "Folded Reload"
+
+  /// Of a branch: the label, or words to go on from the next instruction.
+  std::string_view last_operand() const;
 };
 
 /// A place that has a name.

@@ -484,9 +484,19 @@ Opcode classify(std::string_view mnemonic) {
       more = true;
     }
   }
+  opcode.indexes = rest.starts_with("v_movrel") || rest.starts_with("s_set_gpr_idx") ||
+                   rest.starts_with("s_set_vgpr_msb");
+  opcode.returns = rest == "s_setpc_b64" || rest == "s_set_pc_i64";
+  opcode.padding = rest == "s_nop" || rest == "s_code_end" || rest == "v_illegal";
   const std::string_view unit = next_word(rest);
   if (unit == "v") {
     vector_operation(rest, opcode);
+    // v_cndmask chooses by a mask that differs from lane to lane.
+    opcode.lanewise = opcode.vector && !opcode.dpp &&
+                      (opcode.special == Special::none || opcode.special == Special::move) &&
+                      opcode.instruction_class != "accum_move" &&
+                      mnemonic.find("cndmask") == std::string_view::npos &&
+                      mnemonic.find("swap") == std::string_view::npos;
     if (opcode.dpp && opcode.vector) opcode.instruction_class = "cross_lane";
   } else if (unit == "s") {
     scalar_operation(rest, opcode);

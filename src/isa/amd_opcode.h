@@ -60,6 +60,10 @@ struct Opcode {
   bool packed = false;  ///< two operations a lane
   bool dpp = false;     ///< the mnemonic says so; hand-written code may say it by operands only
   bool writes_first = false;  ///< the first operand is written
+  bool indexes = false;       ///< reaches registers that its operands do not name
+  bool returns = false;       ///< goes on at an address in registers
+  bool padding = false;       ///< what fills the space behind functions
+  bool lanewise = false;      ///< a VALU operation whose result is uniform when its operands are
 };
 
 /// Classifies mnemonics of gfx9 to gfx12; each distinct one is looked at once.

@@ -70,10 +70,10 @@ std::vector<WaitFor> waits_of(const Line& line, int generation) {
     if (const auto count = counter_in(line.text, "lgkmcnt"))
       add(waits, kLocal, *count), named = true;
     if (named || line.text.find("cnt(") != std::string_view::npos) return waits;
-    if (const auto bits = number(line.last_operand)) decode(waits, *bits, generation);
+    if (const auto bits = number(line.last_operand())) decode(waits, *bits, generation);
     return waits;
   }
-  const auto count = number(line.last_operand);
+  const auto count = number(line.last_operand());
   if (name == "s_wait_idle") {
     add(waits, 0xff, 0);
   } else if (!count) {
@@ -103,8 +103,22 @@ std::vector<WaitFor> waits_of(const Line& line, int generation) {
   return waits;
 }
 
-void find_producers(Kernel& kernel, const std::vector<std::uint8_t>& events,
-                    const std::vector<Wait>& waits) {
+Predecessors::Predecessors(const Kernel& kernel) : first_(kernel.blocks.size() + 1, 0) {
+  for (const BasicBlock& block : kernel.blocks) {
+    for (const int next : block.successors) ++first_[static_cast<std::size_t>(next) + 1];
+  }
+  for (std::size_t b = 1; b < first_.size(); ++b) first_[b] += first_[b - 1];
+  from_.resize(first_.back());
+  std::vector<std::size_t> next_slot(first_.begin(), first_.end() - 1);
+  for (std::size_t b = 0; b < kernel.blocks.size(); ++b) {
+    for (const int next : kernel.blocks[b].successors) {
+      from_[next_slot[static_cast<std::size_t>(next)]++] = static_cast<int>(b);
+    }
+  }
+}
+
+void find_producers(Kernel& kernel, const Predecessors& predecessors,
+                    const std::vector<std::uint8_t>& events, const std::vector<Wait>& waits) {
   if (waits.empty()) return;
   const std::size_t blocks = kernel.blocks.size();
   // Within a block, the instruction before each that puts something in flight or waits.
@@ -115,11 +129,7 @@ void find_producers(Kernel& kernel, const std::vector<std::uint8_t>& events,
   for (std::size_t i = 0; i < waits.size(); ++i) {
     wait_at[static_cast<std::size_t>(waits[i].instruction)] = static_cast<int>(i);
   }
-  std::vector<std::vector<int>> predecessors(blocks);
   for (std::size_t b = 0; b < blocks; ++b) {
-    for (const int next : kernel.blocks[b].successors) {
-      predecessors[static_cast<std::size_t>(next)].push_back(static_cast<int>(b));
-    }
     int previous = -1;
     for (int i = 0; i < kernel.blocks[b].count; ++i) {
       const auto at = static_cast<std::size_t>(kernel.blocks[b].first + i);
@@ -137,6 +147,7 @@ void find_producers(Kernel& kernel, const std::vector<std::uint8_t>& events,
     int in_flight;  ///< how many more can still be in flight
   };
   std::vector<Path> paths;
+  std::vector<int> visited;
   std::vector<int> entered(blocks, -1);
   for (std::size_t w = 0; w < waits.size(); ++w) {
     std::vector<int>& producers =
@@ -144,7 +155,6 @@ void find_producers(Kernel& kernel, const std::vector<std::uint8_t>& events,
     for (const WaitFor& wait : waits[w].counters) {
       int entries = 0;
       int steps = 0;
-      std::vector<int> visited;
       const auto start = static_cast<std::size_t>(waits[w].instruction);
       paths.push_back({block_of[start], before[start], 0, kNoWait});
       while (!paths.empty()) {
@@ -167,7 +177,7 @@ void find_producers(Kernel& kernel, const std::vector<std::uint8_t>& events,
           }
         }
         if (path.in_flight <= 0 || steps >= kMostSteps) continue;
-        for (const int from : predecessors[static_cast<std::size_t>(path.block)]) {
+        for (const int from : predecessors.of(static_cast<std::size_t>(path.block))) {
           if (entered[static_cast<std::size_t>(from)] >= 0 || ++entries > kMostBlocks) continue;
           entered[static_cast<std::size_t>(from)] = 1;
           visited.push_back(from);
@@ -175,6 +185,7 @@ void find_producers(Kernel& kernel, const std::vector<std::uint8_t>& events,
         }
       }
       for (const int block : visited) entered[static_cast<std::size_t>(block)] = -1;
+      visited.clear();
     }
     std::sort(producers.begin(), producers.end());
     producers.erase(std::unique(producers.begin(), producers.end()), producers.end());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "isa/amd_listing.h"
@@ -24,9 +25,22 @@ struct Wait {
   std::vector<WaitFor> counters;
 };
 
+/// The blocks that a block is entered from.
+class Predecessors {
+ public:
+  explicit Predecessors(const Kernel& kernel);
+  std::span<const int> of(std::size_t block) const {
+    return {from_.data() + first_[block], first_[block + 1] - first_[block]};
+  }
+
+ private:
+  std::vector<std::size_t> first_;
+  std::vector<int> from_;
+};
+
 /// Fills `waits_for` of the kernel's waits: the instructions in flight whose end each needs, found
 /// backwards through the blocks. Memory operations of one counter are taken to end in order.
-void find_producers(Kernel& kernel, const std::vector<std::uint8_t>& events,
-                    const std::vector<Wait>& waits);
+void find_producers(Kernel& kernel, const Predecessors& predecessors,
+                    const std::vector<std::uint8_t>& events, const std::vector<Wait>& waits);
 
 }  // namespace burnish::isa::amd
