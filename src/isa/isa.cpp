@@ -9,7 +9,6 @@
 
 #include "base/hash.h"
 #include "isa/amd.h"
-#include "isa/nvidia.h"
 #include "isa/x86.h"
 
 namespace burnish::isa {
@@ -21,8 +20,7 @@ struct Family {
   bool (*recognises)(std::string_view);
   Result<Reading> (*read)(const fs::path&, std::string_view, ProcessRunner&);
 };
-constexpr std::array<Family, 3> kFamilies{{
-    {nvidia::recognises, nvidia::read},
+constexpr std::array<Family, 2> kFamilies{{
     {amd::recognises, amd::read},
     {x86::recognises, x86::read},
 }};
