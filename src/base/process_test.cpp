@@ -460,6 +460,28 @@ TEST(ChildProcess, OutgrowingItsMemoryEndsIt) {
   EXPECT_EQ(child->finish().end, End::memory_limit);
 }
 
+TEST(ChildProcess, ItsWatcherKeepsNoCopyOfOurMemory) {
+  std::vector<char> large(300u << 20, 'x');
+  auto child = ChildProcess::start(program({"cat"}));
+  ASSERT_TRUE(child);
+  const auto field = [](std::int64_t pid, const char* file, std::size_t index) {
+    const std::string text = *real_file_system().read("/proc/" + std::to_string(pid) + "/" + file);
+    return *parse_integer(trim(split(text, ' ').at(index)));
+  };
+  const std::int64_t watcher = field(child->pid(), "stat", 3);
+  EXPECT_NE(watcher, ::getpid());
+  std::int64_t pages = INT64_MAX;
+  for (int i = 0; i < 200 && pages > (100 << 20) / ::sysconf(_SC_PAGESIZE); ++i) {
+    std::this_thread::sleep_for(milliseconds(10));
+    pages = field(watcher, "statm", 1);
+  }
+  EXPECT_LT(pages * ::sysconf(_SC_PAGESIZE), 100 << 20);
+  EXPECT_EQ(large.back(), 'x');
+  ASSERT_TRUE(child->write("still there", seconds(5)));
+  EXPECT_EQ(*child->read(11, seconds(5)), "still there");
+  EXPECT_EQ(child->finish().describe(), "exited with 0");
+}
+
 TEST(ChildProcess, GoesWithTheObject) {
   pid_t pid = 0;
   {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <linux/close_range.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -48,7 +49,8 @@ struct StartFailure {
   int number;  ///< errno
 };
 
-/// What the watcher tells: first the program's pid, then how it ended.
+/// What comes over the channel: before the exec the program's pid, from its own process, and from
+/// the watcher how it ended.
 struct Report {
   pid_t pid;
   int status;
@@ -91,6 +93,8 @@ struct Launch {
   // First out of the way of the numbers to come, then each to its own.
   const int error_fd = ::fcntl(launch.error_fd, F_DUPFD_CLOEXEC, launch.first_free);
   if (error_fd < 0) fail_start(launch.error_fd, Stage::descriptor);
+  const int channel = ::fcntl(launch.channel, F_DUPFD_CLOEXEC, launch.first_free);
+  if (channel < 0) fail_start(error_fd, Stage::descriptor);
   for (auto& descriptor : launch.descriptors) {
     descriptor.first = ::fcntl(descriptor.first, F_DUPFD_CLOEXEC, launch.first_free);
     if (descriptor.first < 0) fail_start(error_fd, Stage::descriptor);
@@ -104,6 +108,9 @@ struct Launch {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // From here, not from the watcher, which the program may kill before it has said anything.
+  const Report report{::getpid(), 0, 0};
+  ::send(channel, &report, sizeof report, MSG_NOSIGNAL);
   ::execve(launch.path.c_str(), launch.argv.data(), launch.environment.data());
   fail_start(error_fd, Stage::exec);
 }
@@ -159,6 +166,39 @@ void close_all_but(unsigned a, unsigned b) {
   ::close_range(high + 1, UINT_MAX, 0);
 }
 
+/// Gives back the watcher's copies of what burnish holds: they would keep gigabytes alive that
+/// burnish itself frees meanwhile. Only large anonymous mappings matter; the stack and the
+/// thread's own data are spared, and all else that the watcher touches is mapped from files.
+void release_memory() {
+  constexpr std::uintptr_t kLarge = 32u << 20;
+  const auto stack = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const auto thread = reinterpret_cast<std::uintptr_t>(&errno);
+  const int maps = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (maps < 0) return;
+  char line[128] = {};  // "begin-end perms offset device inode path"; the path may be cut off
+  std::size_t length = 0;
+  char chunk[1024];
+  for (ssize_t size; (size = ::read(maps, chunk, sizeof chunk)) > 0;) {
+    for (ssize_t i = 0; i < size; ++i) {
+      if (chunk[i] != '\n') {
+        if (length + 1 < sizeof line) line[length++] = chunk[i];
+        continue;
+      }
+      line[std::exchange(length, 0)] = '\0';
+      char* at = line;
+      const std::uintptr_t begin = std::strtoull(at, &at, 16);
+      const std::uintptr_t end = std::strtoull(at + 1, &at, 16);
+      const auto holds = [&](std::uintptr_t address) { return begin <= address && address < end; };
+      if (end - begin < kLarge || std::strncmp(at, " rw-p ", 6) != 0) continue;
+      const char* device = std::strchr(at + 6, ' ');
+      if (device == nullptr || std::strncmp(device, " 00:00 0", 8) != 0) continue;
+      if (holds(stack) || holds(thread)) continue;
+      ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    }
+  }
+  ::close(maps);
+}
+
 /// The watcher's whole life. All signals are blocked, so that a Ctrl-C for the terminal's group
 /// does not end it before its tree.
 [[noreturn]] void watch(Launch& launch) {
@@ -173,13 +213,15 @@ void close_all_but(unsigned a, unsigned b) {
   ::sigaddset(&child_ended, SIGCHLD);
   const int signals = ::signalfd(-1, &child_ended, SFD_CLOEXEC | SFD_NONBLOCK);
   const pid_t self = ::getpid();
-  const pid_t child = signals < 0 ? -1 : ::_Fork();
+  // The program's process borrows this memory until its exec; copying it once was enough.
+  const pid_t child = signals < 0 ? -1 : ::vfork();
   if (child == 0) run_program(launch, self);
   if (child < 0) fail_start(launch.error_fd, Stage::fork);
 
   Report report{child, 0, 0};
-  ::send(launch.channel, &report, sizeof report, MSG_NOSIGNAL);
-  close_all_but(static_cast<unsigned>(launch.channel), static_cast<unsigned>(signals));
+  int channel = launch.channel;
+  close_all_but(static_cast<unsigned>(channel), static_cast<unsigned>(signals));
+  release_memory();  // and `launch` with it
 
   bool is_child_alive = true;
   bool is_killing = false;
@@ -194,7 +236,7 @@ void close_all_but(unsigned a, unsigned b) {
       is_killing = true;
       report.status = status;
       report.at_ns = monotonic_ns();
-      ::send(launch.channel, &report, sizeof report, MSG_NOSIGNAL);
+      ::send(channel, &report, sizeof report, MSG_NOSIGNAL);
     }
     if (reaped < 0 && errno == ECHILD) ::_exit(0);
 
@@ -217,19 +259,19 @@ void close_all_but(unsigned a, unsigned b) {
       pause = std::min(2 * pause, 50);
     }
 
-    pollfd events[2] = {{signals, POLLIN, 0}, {launch.channel, POLLIN, 0}};
-    ::poll(events, launch.channel < 0 ? 1 : 2, timeout);
+    pollfd events[2] = {{signals, POLLIN, 0}, {channel, POLLIN, 0}};
+    ::poll(events, channel < 0 ? 1 : 2, timeout);
     if (events[0].revents != 0) {
       signalfd_siginfo ignored;
       while (::read(signals, &ignored, sizeof ignored) > 0) {
       }
     }
-    if (launch.channel >= 0 && events[1].revents != 0) {
+    if (channel >= 0 && events[1].revents != 0) {
       char letter = 0;
-      const ssize_t got = ::recv(launch.channel, &letter, 1, MSG_DONTWAIT);
+      const ssize_t got = ::recv(channel, &letter, 1, MSG_DONTWAIT);
       if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {  // burnish is gone
-        ::close(launch.channel);
-        launch.channel = -1;
+        ::close(channel);
+        channel = -1;
         is_killing = true;
       } else if (got > 0 && letter == kKill) {
         is_killing = true;
@@ -578,6 +620,7 @@ void ProcessTree::read_channel() {
   // The watcher may end with a command of ours unread; that error comes before what it has sent.
   if (got < 0 && errno == ECONNRESET) got = ::recv(channel_, &report, sizeof report, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got == sizeof report && report.at_ns == 0) return;  // of an exec that then failed
   if (got == sizeof report) {
     ended_ = true;
     status_ = report.status;
