@@ -236,6 +236,15 @@ Result<TomlFields> TomlFields::parse(std::string_view text, const std::string& f
 
 bool TomlFields::has(const std::string& key) const { return state_->find(*node_, key) != nullptr; }
 
+bool TomlFields::require(const std::string& key, std::string hint) {
+  if (has(key)) return true;
+  node_->missing.insert(key);
+  state_->record(bad_input(fmt::format("the key \"{}\" is missing", key))
+                     .at(node_->place)
+                     .with_hint(std::move(hint)));
+  return false;
+}
+
 std::vector<std::string> TomlFields::keys() const {
   std::vector<std::pair<toml::source_position, std::string>> found;
   for (const auto& [key, value] : *node_->table) {

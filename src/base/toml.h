@@ -25,6 +25,8 @@ class TomlFields {
   static Result<TomlFields> parse(std::string_view text, const std::string& file, int first_line);
 
   bool has(const std::string& key) const;
+  /// has(); the key is recorded as missing when it is not there.
+  bool require(const std::string& key, std::string hint = "");
   std::vector<std::string> keys() const;
   Place place() const;                        ///< of the table itself
   Place place(const std::string& key) const;  ///< of the key's value; the table's when absent

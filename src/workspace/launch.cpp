@@ -95,7 +95,7 @@ class LaunchReader {
     }
   }
 
-  /// 1 to 3 extents; `required` says which key may not be absent.
+  /// 1 to 3 extents.
   std::vector<Expression> read_extents(TomlFields& fields, const std::string& key,
                                        std::string_view example) {
     std::vector<Expression> extents = read_expressions(fields, key);
@@ -109,10 +109,9 @@ class LaunchReader {
   }
 
   void read_kernels() {
+    if (!root_.require("kernel", "each [[kernel]] says what is launched, and how")) return;
     std::vector<TomlFields> tables = root_.tables("kernel");
-    if (tables.empty() && !root_.failed()) {
-      root_.fail("kernel", "there is no [[kernel]]", "each says which kernel is launched, and how");
-    }
+    if (tables.empty()) root_.fail("kernel", "there is no [[kernel]]");
     for (TomlFields& fields : tables) {
       LaunchKernel kernel;
       kernel.place = fields.place();
@@ -121,15 +120,11 @@ class LaunchReader {
         fields.fail("name", fmt::format("\"{}\" cannot be the name of a kernel", kernel.name),
                     "write the name of the function as the source declares it");
       }
-      for (const auto& [key, example] :
-           {std::pair{"grid", "[\"ceil_div(N, 256)\"]"}, std::pair{"block", "[256]"}}) {
-        if (!fields.has(key)) {
-          fields.fail(key, fmt::format("the key \"{}\" is missing", key),
-                      fmt::format("write {} = {}", key, example));
-          continue;
-        }
-        (std::string_view(key) == "grid" ? kernel.grid : kernel.block) =
-            read_extents(fields, key, example);
+      if (fields.require("grid", "write grid = [\"ceil_div(N, 256)\"]")) {
+        kernel.grid = read_extents(fields, "grid", "[\"ceil_div(N, 256)\"]");
+      }
+      if (fields.require("block", "write block = [256]")) {
+        kernel.block = read_extents(fields, "block", "[256]");
       }
       if (fields.has("cluster")) kernel.cluster = read_extents(fields, "cluster", "[2, 1, 1]");
       kernel.shared_bytes = read_optional_expression(fields, "shared");
@@ -137,10 +132,8 @@ class LaunchReader {
       kernel.when = read_optional_expression(fields, "when");
       if (kernel.when) check_names(root_, *kernel.when, names_);
       kernel.arch = fields.has("arch") ? fields.strings("arch") : std::vector<std::string>{};
-      if (!fields.has("arguments")) {
-        fields.fail("arguments", "the key \"arguments\" is missing",
-                    "write arguments = [{tensor = \"A\"}, {scalar = \"N\", dtype = \"i32\"}]");
-      }
+      fields.require("arguments",
+                     "write arguments = [{tensor = \"A\"}, {scalar = \"N\", dtype = \"i32\"}]");
       for (TomlFields& argument : fields.tables("arguments")) {
         kernel.arguments.push_back(read_argument(argument));
       }
@@ -277,9 +270,7 @@ class LaunchReader {
       argument.dtype = tensor.dtype;
       if (rank == 0) rank = tensor.shape.size();
     }
-    if (!fields.has("box")) {
-      fields.fail("box", "the key \"box\" is missing", "write box = [64, 64], outermost first");
-    }
+    fields.require("box", "write box = [64, 64], outermost first");
     if (rank > 5) {
       fields.fail("tensor_map", fmt::format("a tensor map has at most 5 dimensions, not {}", rank),
                   "give a shape that joins some of them");
@@ -564,7 +555,8 @@ Result<LaunchSpec> parse_launch(std::string_view text, const std::string& file,
   BURNISH_TRY_ASSIGN(TomlFields root, TomlFields::parse(text, file));
   BURNISH_TRY_ASSIGN(LaunchSpec launch, LaunchReader(std::move(root), file, task).read());
   const Configuration chosen = configuration(task, launch);
-  // What a forbidden configuration comes to is nobody's concern; the judge says why it is forbidden.
+  // What a forbidden configuration comes to is nobody's concern; the judge says why it is
+  // forbidden.
   if (!violated_constraint(task, chosen).empty()) return launch;
   for (const WorkloadSpec& workload : task.workloads) {
     const auto context = [&](Error error) {

@@ -23,7 +23,7 @@ struct Record {
     std::map<std::string, double> latency_us_by_shape;
     std::optional<double> speedup_over_previous, speedup_over_baseline;
     std::optional<Interval> interval;  ///< of speedup_over_previous
-    std::string verdict;               ///< improved, regressed, inconclusive
+    std::string verdict;               ///< baseline, improved, regressed, inconclusive
     std::string method, device;
     std::string latency_delta, tflops_delta, bandwidth_delta;  ///< as existing skills write them
   };
@@ -106,8 +106,10 @@ struct Record {
 /// value in other() under its pointer instead of refusing it.
 enum class Tolerate { nothing, odd_values };
 Result<Record> record_from_json(const Json& json, const std::string& file, Tolerate tolerate);
-/// The same from the file's text. With `Tolerate::odd_values` the bare words NaN and Infinity,
-/// which JSON does not have but Python writes, are read as strings.
+/// JSON as Python writes it: the bare words NaN and Infinity, which JSON does not have, are read as
+/// strings.
+Result<Json> parse_python_json(std::string_view text, const std::string& file);
+/// record_from_json() from the file's text; with `Tolerate::odd_values` as Python writes it.
 Result<Record> record_from_text(std::string_view text, const std::string& file, Tolerate tolerate);
 Json to_json(const Record& record);
 

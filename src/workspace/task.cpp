@@ -49,18 +49,14 @@ class TaskReader {
  private:
   /// A table that must be there; recorded when it is not.
   TomlFields required_table(const std::string& key, std::string_view what) {
-    if (!root_.has(key)) {
-      root_.fail(key, fmt::format("the table [{}] is missing", key),
-                 fmt::format("it says {}", what));
-    }
+    root_.require(key, fmt::format("the table [{}] says {}", key, what));
     return root_.table(key);
   }
 
   std::vector<TomlFields> required_tables(const std::string& key, std::string_view what) {
+    if (!root_.require(key, fmt::format("each [[{}]] says {}", key, what))) return {};
     std::vector<TomlFields> tables = root_.tables(key);
-    if (tables.empty() && !root_.failed()) {
-      root_.fail(key, fmt::format("there is no [[{}]]", key), fmt::format("each says {}", what));
-    }
+    if (tables.empty()) root_.fail(key, fmt::format("there is no [[{}]]", key));
     return tables;
   }
 
@@ -167,10 +163,7 @@ class TaskReader {
   }
 
   void read_dims(TomlFields& fields, WorkloadSpec& workload) {
-    if (!fields.has("dims")) {
-      fields.fail("dims", "the key \"dims\" is missing", "write dims = {M = 1024, N = 1024}");
-      return;
-    }
+    if (!fields.require("dims", "write dims = {M = 1024, N = 1024}")) return;
     TomlFields dims = fields.table("dims");
     const std::vector<std::string> names = dims.keys();
     for (const std::string& name : names) {
@@ -214,9 +207,7 @@ class TaskReader {
       tensor.name = fields.string("name");
       if (fields.has("name")) check_name(fields, tensor.name, "tensor", taken);
       tensor.dtype = read_dtype(fields, "dtype");
-      if (!fields.has("shape")) {
-        fields.fail("shape", "the key \"shape\" is missing", "write shape = [\"M\", \"N\"]");
-      } else {
+      if (fields.require("shape", "write shape = [\"M\", \"N\"]")) {
         tensor.shape = read_expressions(fields, "shape");
         const std::size_t extents = fields.places("shape").size();
         if (extents < 1 || extents > 8) {
@@ -390,9 +381,7 @@ class TaskReader {
       Tunable tunable;
       tunable.name = fields.string("name");
       if (fields.has("name")) check_name(fields, tunable.name, "tunable", taken);
-      if (!fields.has("values")) {
-        fields.fail("values", "the key \"values\" is missing", "write values = [1, 2, 4]");
-      } else {
+      if (fields.require("values", "write values = [1, 2, 4]")) {
         tunable.values = fields.values("values");
         check_values(fields, tunable);
       }

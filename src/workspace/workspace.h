@@ -71,7 +71,11 @@ class Workspace {
   // Records (memory/), plans, reports.
   Result<std::vector<Record>> records() const;  ///< sorted by number; commit hashes resolved
   Result<Record> record(int number) const;
+  /// Errors: bug when the record contradicts itself or its reader would refuse it; v0 is never masked.
   Result<void> put_record(const Record& record);
+  /// Writes several records as one change: after a kill all of them are changed, or none. Those of
+  /// versions that have a commit are committed with the subject; the others wait for theirs.
+  Result<void> change_records(const std::vector<Record>& records, const std::string& subject);
   Result<void> put_text(const fs::path& relative, std::string_view text);
   Result<std::string> text(const fs::path& relative) const;
   fs::path profile_folder(int version) const;
