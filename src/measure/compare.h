@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,9 +14,9 @@ namespace burnish::measure {
 
 /// How times are taken; part of every record, and never changed in silence.
 struct Method {
-  std::string timer;      ///< "opencl event profiling", "cuda events", "cuda graph of 50"
-  std::string caches;     ///< "cold (128 MiB written before each launch)", "warm"
-  int repetitions = 1;    ///< launches between two time stamps
+  std::string timer;    ///< "opencl event profiling", "cuda events", "cuda graph of 50"
+  std::string caches;   ///< "cold (128 MiB written before each launch)", "warm"
+  int repetitions = 1;  ///< launches between two time stamps
   std::string text() const;
 };
 
@@ -24,10 +26,14 @@ struct Latency {
 
 struct Timing {
   std::string version, workload;
-  Latency latency;        ///< cold caches
+  Method method;    ///< of `latency` and `samples`; the same for all versions at one workload
+  Latency latency;  ///< what verdicts rest on: cold caches, or batches where launches are short
   Latency warm;
+  Latency host;  ///< round enqueue and wait, of the launches of `latency`: what a caller sees
   std::vector<double> samples;
   double flops = 0, bandwidth = 0;  ///< achieved, FLOP/s and B/s; 0 work gives 0
+  /// Shares of the ceilings that were given; absent when there was none for it.
+  std::optional<double> compute_utilization, bandwidth_utilization;
 };
 
 enum class Comparison { improved, regressed, inconclusive };
@@ -39,48 +45,58 @@ struct Compared {
   double ratio = 1;
   Interval interval;
   Comparison verdict = Comparison::inconclusive;
+  int blocks = 0;    ///< that it rests on; 0 for "all"
+  double noise = 0;  ///< what A against A differed by, relative
+  std::string why;   ///< how the verdict came about, and why sampling stopped
 };
 
 struct BenchOptions {
-  double precision = 0.01;      ///< half-width of the interval to reach, relative
-  double minimum_gain = 0.02;   ///< smaller gains are no gain
+  double precision = 0.01;     ///< half-width of the interval to reach, relative
+  double minimum_gain = 0.02;  ///< smaller gains are no gain
   int smallest_samples = 8, largest_samples = 200;  ///< ABBA blocks a workload
-  double largest_seconds = 20;  ///< a workload
+  double largest_seconds = 20;                      ///< a workload
   double confidence = 0.99;
-  int verified_launches = 2;    ///< of each side's timed launches, drawn in secret, checked in full
+  int verified_launches = 2;  ///< of each side's timed launches, drawn in secret, checked in full
   std::vector<std::string> workloads;  ///< empty: all
 };
 
 struct Bench {
   std::string device;
   Method method;
-  double launch_floor = 0;      ///< seconds: an empty kernel
-  Interval noise;               ///< of A against A, as ratios
+  double launch_floor = 0;  ///< seconds: an empty kernel
+  Interval noise;           ///< of A against A, as ratios
   std::vector<Timing> results;
   std::vector<Compared> comparisons;
   std::vector<Check> failed_launches;  ///< timed launches whose outputs were wrong
+  /// The fastest version and those that are not shown to be slower than it; one alone is no tie.
+  std::vector<std::string> tied;
+  /// Lowest and highest seen of clock.sm, temperature, … where the device tells.
+  std::map<std::string, Interval> clocks;
   std::vector<std::string> warnings;
   double seconds = 0;
+  /// Where they went: build, reference, runs, contents, statistics.
+  std::map<std::string, double> time;
 };
 
 /// Times candidates on all workloads under one lease: A against A first, then interleaved in ABBA
-/// blocks, with fresh inputs and addresses for every launch. `candidates[0]` is the incumbent that the
-/// others are compared with. `ceilings` floors impossible times: a time under the roofline's floor or
-/// the timer's resolution is a refused error that says so.
+/// blocks, with fresh inputs and addresses for every launch. `candidates[0]` is the incumbent that
+/// the others are compared with. `ceilings` floors impossible times: a time under the roofline's
+/// floor or the timer's resolution is a refused error that says so.
 Result<Bench> bench(device::Device& device, const Task& task,
                     const std::vector<Candidate>& candidates, const device::Limits& limits,
                     const BenchOptions& options, const std::vector<hardware::Ceiling>& ceilings,
                     Random& random, Clock& clock);
 
 /// A quick estimate for the tuner: median of a few warm launches at one workload after a check with
-/// one seed; never the basis of a verdict. Errors: refused with the reason when the candidate is wrong,
-/// does not build, or crashes.
+/// one seed; never the basis of a verdict. Errors: refused with the reason when the candidate is
+/// wrong, does not build, or crashes.
 struct Trial {
   double seconds = 0;
   int samples = 0;
 };
 Result<Trial> quick_trial(device::Device& device, const Task& task, const Candidate& candidate,
-                          const std::string& workload, const device::Limits& limits, Random& random);
+                          const std::string& workload, const device::Limits& limits,
+                          Random& random);
 
 Json to_json(const Bench& bench);
 

@@ -72,13 +72,15 @@ using Values = std::map<std::string, std::vector<double>>;  ///< tensor name →
 class Reference {
  public:
   virtual ~Reference() = default;
-  /// Outputs (roles out and inout) for these inputs. Errors: refused when the reference itself fails.
+  /// Outputs (roles out and inout) for these inputs. Errors: refused when the reference itself
+  /// fails.
   virtual Result<Values> compute(const Problem& problem, const Values& inputs) = 0;
 };
 
 /// `reference.cpp` (compiled once, cached by content) or `reference.py` (python3 with numpy); see
 /// docs/workspace.md for what they define. Results are cached in `cache_folder` by content.
-Result<std::shared_ptr<Reference>> open_reference(const fs::path& file, const fs::path& cache_folder,
+Result<std::shared_ptr<Reference>> open_reference(const fs::path& file,
+                                                  const fs::path& cache_folder,
                                                   ProcessRunner& runner);
 
 /// What is judged: the task as functions of the dimensions.

@@ -27,26 +27,29 @@ struct Errors {
 
 /// One check: one workload (or one of the judge's own shapes) with one seed and family of inputs.
 struct Check {
-  std::string name;    ///< "square-1024", "ragged 1: M=37 N=1 K=129"
+  std::string name;  ///< "square-1024", "ragged 1: M=37 N=1 K=129"
   std::uint64_t seed = 0;
   std::string inputs;  ///< family: "normal", "zeros", "impulses", …
   Verdict verdict = Verdict::pass;
   Errors errors;
   std::vector<WorstElement> worst;
   std::vector<std::int64_t> histogram;  ///< of error/bound by decade, from ≤ 1e-6 up to > 1
-  std::string why;  ///< names what is wrong and where; empty when it passed
+  std::string why;                      ///< names what is wrong and where; empty when it passed
 };
 
 struct Verification {
   Verdict verdict = Verdict::pass;
   std::vector<Check> checks;
   std::string why;  ///< of the first failure
-  double seconds = 0;
+  /// Set when the candidate's crash or hang left the device unable to run a known-good kernel.
+  std::string device_problem;
+  double seconds = 0;  ///< of these, the three below
+  double reference_seconds = 0, build_seconds = 0, run_seconds = 0;
 };
 
 struct VerifyOptions {
-  int seeds = 2;             ///< a workload
-  enum class Shapes { workloads, all } shapes = Shapes::all;      ///< all: the judge's own as well
+  int seeds = 2;                                              ///< a workload
+  enum class Shapes { workloads, all } shapes = Shapes::all;  ///< all: the judge's own as well
   enum class Inputs { normal, all } inputs = Inputs::all;
   /// Errors of the baseline at the same workloads, to bound the candidate's by (docs/judging.md).
   std::vector<Check> baseline;
@@ -74,8 +77,9 @@ struct Lint {
   std::vector<std::string> tried;
 };
 
-/// Judges the task itself: null candidates (zeros, constants, inputs copied to outputs, stale output, a
-/// truncated reduction) must fail, and every input must influence an output. Needs no device.
+/// Judges the task itself: null candidates (zeros, constants, inputs copied to outputs, stale
+/// output, a truncated reduction) must fail, and every input must influence an output. Needs no
+/// device.
 Result<Lint> lint(const Task& task, Random& random);
 
 Json to_json(const Verification& verification);

@@ -1,0 +1,710 @@
+#include "measure/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <numeric>
+
+#include "base/text.h"
+#include "device/ceilings.h"
+#include "measure/judge.h"
+#include "measure/sequential.h"
+#include "measure/shapes.h"
+
+namespace burnish::measure {
+namespace {
+
+using device::Caches;
+
+constexpr double kShort = 50e-6;   ///< launches shorter than this are timed in batches
+constexpr double kBatch = 400e-6;  ///< that take about so long
+constexpr int kMostRepetitions = 200;
+constexpr int kWarmUps = 3;       ///< launches of each side before the first timed one
+constexpr int kSideSamples = 12;  ///< blocks that also take a launch by the other method
+constexpr int kFloorSamples = 15;
+constexpr int kResamples = 2000;
+constexpr double kSlack = 1.05;  ///< by which a measured ceiling may be beaten
+constexpr double kLong = 5e-3;   ///< host time from which the device's share of it is judged
+constexpr double kLeastShare =
+    0.3;  ///< of the host's time that a long launch must be on the device
+constexpr double kSkipping =
+    2.5;  ///< times faster in batches than alone, and than the incumbent is
+
+std::string empty_kernel(const std::string& language) {
+  if (language == "opencl") return "__kernel void burnish_empty(void) {}\n";
+  if (language == "cuda") return "extern \"C\" __global__ void burnish_empty() {}\n";
+  if (language == "hip") {
+    return "#include <hip/hip_runtime.h>\nextern \"C\" __global__ void burnish_empty() {}\n";
+  }
+  return "";
+}
+
+Latency latency_of(const std::vector<double>& samples) {
+  if (samples.empty()) return {};
+  return {median(samples), quantile(samples, 0.05), quantile(samples, 0.95)};
+}
+
+/// A version under test with its open session.
+struct Arm {
+  const Candidate* candidate = nullptr;
+  std::string label;
+  std::unique_ptr<device::Session> session;
+  device::LaunchPlan plan;
+  // Of the current workload: seconds a repetition.
+  std::vector<double> basis, basis_host, other;
+
+  void clear() {
+    basis.clear();
+    basis_host.clear();
+    other.clear();
+  }
+};
+
+using Contents = std::map<std::string, std::span<const std::byte>>;
+
+/// Outputs of one timed launch of each side, kept to be judged once all times are taken.
+struct Kept {
+  std::map<std::string, std::vector<std::byte>> contents;
+  std::vector<std::pair<std::size_t, device::RunResult>> runs;  ///< arm, run
+  std::uint32_t poison = 0;
+  int block = 0;
+};
+
+struct WorkloadResult {
+  double weight = 1;
+  bool hot = true;
+  std::vector<std::vector<double>> logs;  ///< [candidate][block]: log(time of incumbent / time)
+  std::vector<Compared> compared;         ///< by candidate
+  double alpha = 0.01;                    ///< of the last look
+  double noise = 0;
+};
+
+class Bencher {
+ public:
+  Bencher(device::Device& device, const Task& task, const std::vector<Candidate>& candidates,
+          const device::Limits& limits, const BenchOptions& options,
+          const std::vector<hardware::Ceiling>& ceilings, Random& random, Clock& clock)
+      : device_(device),
+        task_(task),
+        candidates_(candidates),
+        limits_(limits),
+        options_(options),
+        ceilings_(ceilings),
+        clock_(clock),
+        generator_(random.seed()),
+        poisons_(draw_poisons(generator_)) {}
+
+  Result<Bench> run() {
+    const double start = now();
+    if (candidates_.empty()) return bad_input("there is nothing to time");
+    BURNISH_TRY_ASSIGN(const auto workloads, chosen());
+    result_.device = device_.info().name;
+    result_.noise = {1, 1};
+    BURNISH_TRY(open());
+    BURNISH_TRY(measure_floor());
+    for (const Workload& workload : workloads) {
+      auto measured = measure(workload);
+      if (!measured) return Error(std::move(measured.error())).in("timing " + workload.name);
+    }
+    conclude();
+    result_.seconds = now() - start;
+    return std::move(result_);
+  }
+
+ private:
+  double now() const { return std::chrono::duration<double>(clock_.steady()).count(); }
+
+  /// Adds what passes between making and destroying it to one of the accounts of Bench::time.
+  class Account {
+   public:
+    Account(Bencher& bencher, const char* name)
+        : bencher_(bencher), name_(name), start_(bencher.now()) {}
+    ~Account() { bencher_.result_.time[name_] += bencher_.now() - start_; }
+    Account(const Account&) = delete;
+    Account& operator=(const Account&) = delete;
+
+   private:
+    Bencher& bencher_;
+    const char* name_;
+    double start_;
+  };
+
+  Result<std::vector<Workload>> chosen() const {
+    if (task_.workloads.empty()) return bad_input("the task has no workload");
+    if (options_.workloads.empty()) return task_.workloads;
+    std::vector<Workload> result;
+    for (const std::string& name : options_.workloads) {
+      const auto found =
+          std::find_if(task_.workloads.begin(), task_.workloads.end(),
+                       [&](const Workload& workload) { return workload.name == name; });
+      if (found == task_.workloads.end()) {
+        std::vector<std::string> known;
+        for (const Workload& workload : task_.workloads) known.push_back(workload.name);
+        const auto near = nearest(name, known);
+        return bad_input(fmt::format("the task has no workload {}", name))
+            .with_hint(near ? fmt::format("did you mean {}?", *near)
+                            : fmt::format("it has {}", join(known, ", ")));
+      }
+      result.push_back(*found);
+    }
+    return result;
+  }
+
+  /// Sessions of all candidates and, last, of the incumbent once more, for A against A.
+  Result<void> open() {
+    const Account account(*this, "build");
+    for (std::size_t i = 0; i <= candidates_.size(); ++i) {
+      const Candidate& candidate = candidates_[i == candidates_.size() ? 0 : i];
+      Arm arm;
+      arm.candidate = &candidate;
+      arm.label = candidate.label;
+      auto session = device_.open(candidate.source, limits_);
+      if (!session) return Error(std::move(session.error())).in("building " + candidate.label);
+      arm.session = std::move(*session);
+      arms_.push_back(std::move(arm));
+    }
+    return {};
+  }
+
+  std::size_t twin() const { return arms_.size() - 1; }
+
+  Result<void> measure_floor() {
+    const std::string text = empty_kernel(candidates_[0].source.language);
+    if (text.empty()) {
+      result_.warnings.push_back("no launch floor: this language has no empty kernel");
+      return {};
+    }
+    const Account account(*this, "build");
+    device::Source source;
+    source.language = candidates_[0].source.language;
+    source.file = "empty";
+    source.text = text;
+    BURNISH_TRY_ASSIGN(const auto session, device_.open(source, limits_));
+    BURNISH_TRY(session->prepare({}));
+    device::LaunchPlan plan;
+    plan.launches.emplace_back();
+    plan.launches[0].kernel = "burnish_empty";
+    device::RunRequest request;
+    request.plan = &plan;
+    std::vector<double> samples;
+    for (int i = 0; i < kFloorSamples + kWarmUps; ++i) {
+      BURNISH_TRY_ASSIGN(const auto run, session->run(request));
+      if (i >= kWarmUps) samples.push_back(run.device_seconds);
+    }
+    result_.launch_floor = median(samples);
+    return {};
+  }
+
+  Result<void> measure(const Workload& workload) {
+    BURNISH_TRY_ASSIGN(Problem problem, task_.problem(workload.name, workload.dims));
+    oracle_ = std::make_unique<Oracle>(std::move(problem), *task_.reference);
+    {
+      const Account account(*this, "contents");
+      pool_ = std::make_unique<ContentPool>(oracle_->problem(), generator_);
+    }
+    for (Arm& arm : arms_) {
+      arm.clear();
+      BURNISH_TRY_ASSIGN(arm.plan, arm.candidate->plan(workload.dims));
+      BURNISH_TRY(
+          in_context(arm.session->prepare(buffers(oracle_->problem(), arm.plan)), arm.label));
+    }
+    kept_.clear();
+    launches_ = 0;
+    BURNISH_TRY(choose_method());
+
+    WorkloadResult outcome;
+    outcome.weight = workload.weight;
+    outcome.hot = workload.hot;
+    const double start = now();
+    BURNISH_TRY_ASSIGN(outcome.noise, compare_with_itself(start));
+    if (candidates_.size() > 1) BURNISH_TRY(compare_all(start, outcome));
+    BURNISH_TRY(judge_kept());
+    BURNISH_TRY(record(workload, outcome));
+    outcomes_.push_back(std::move(outcome));
+    return {};
+  }
+
+  /// Warm-up launches, and from them whether single launches are long enough to be timed.
+  Result<void> choose_method() {
+    double shortest = std::numeric_limits<double>::infinity();
+    method_ = {};
+    for (std::size_t i = 0; i < arms_.size(); ++i) {
+      std::vector<double> times;
+      for (int k = 0; k < kWarmUps; ++k) {
+        BURNISH_TRY_ASSIGN(const auto run, launch(i, pool_->next(generator_), Caches::warm, 1,
+                                                  device::RunRequest::ReadBack::no));
+        times.push_back(run.device_seconds);
+      }
+      shortest = std::min(shortest, median(times));
+    }
+    if (shortest < kShort) {
+      method_.repetitions =
+          std::clamp(static_cast<int>(std::ceil(kBatch / shortest)), 2, kMostRepetitions);
+      method_.caches = "warm";
+    }
+    return {};
+  }
+
+  Caches basis_caches() const { return method_.repetitions > 1 ? Caches::warm : Caches::cold; }
+
+  /// One launch, its times held to what is possible. Times of the result are for all repetitions.
+  Result<device::RunResult> launch(std::size_t index, const Contents& contents, Caches caches,
+                                   int repetitions, device::RunRequest::ReadBack read_back) {
+    Arm& arm = arms_[index];
+    device::RunRequest request;
+    request.plan = &arm.plan;
+    request.contents = contents;
+    request.poison = launches_ % 2 == 0 ? poisons_.first : poisons_.second;
+    request.caches = caches;
+    request.repetitions = repetitions;
+    request.read_back = read_back;
+    ++launches_;
+    const Account account(*this, "runs");
+    auto run = arm.session->run(request);
+    if (!run) return Error(std::move(run.error())).in("running " + arm.label);
+    const double resolution = device_.info().timer_resolution;
+    if (!(run->device_seconds > 0) || !std::isfinite(run->device_seconds) ||
+        run->device_seconds <= resolution) {
+      return refused(
+          fmt::format("{} took {} by the {}, which is not above the timer's resolution of "
+                      "{}: no such time is possible",
+                      arm.label, with_prefix(run->device_seconds, "s"), run->timer,
+                      with_prefix(resolution, "s")));
+    }
+    if (run->device_seconds > run->host_seconds * 1.01 + 2 * resolution) {
+      return refused(
+          fmt::format("{} took {} by the {} but only {} by the judge's own clock: the "
+                      "device's clock is wrong",
+                      arm.label, with_prefix(run->device_seconds, "s"), run->timer,
+                      with_prefix(run->host_seconds, "s")));
+    }
+    for (const auto& [name, metric] : run->clocks.all()) {
+      auto [found, fresh] = result_.clocks.try_emplace(name, Interval{metric.value, metric.value});
+      if (fresh) continue;
+      found->second.low = std::min(found->second.low, metric.value);
+      found->second.high = std::max(found->second.high, metric.value);
+    }
+    if (method_.timer.empty()) method_.timer = run->timer;
+    if (method_.timer != run->timer) {
+      return refused(
+                 fmt::format("times were taken by {} before and by {} now; they cannot be compared",
+                             method_.timer, run->timer))
+          .with_hint("find out why the device changed its timer, then time again");
+    }
+    if (method_.caches.empty() && caches == Caches::cold) {
+      method_.caches = fmt::format("cold ({} written before each launch)",
+                                   with_binary_prefix(run->flushed_bytes));
+    }
+    return run;
+  }
+
+  /// One palindromic block over the given arms: ABBA or BAAB, by a secret coin. Gives the mean
+  /// logarithm of each arm's two times.
+  Result<std::vector<double>> block(const std::vector<std::size_t>& which) {
+    std::vector<std::size_t> order(which.size());
+    std::iota(order.begin(), order.end(), 0);
+    for (std::size_t i = order.size(); i > 1; --i) {
+      std::swap(order[i - 1], order[generator_.below(i)]);
+    }
+    // A reservoir over all blocks: which are verified is not known before the last has run.
+    ++blocks_;
+    const auto most = static_cast<std::size_t>(std::max(options_.verified_launches, 0));
+    const std::uint64_t slot = generator_.below(static_cast<std::uint64_t>(blocks_));
+    const bool verified = slot < most;
+    const std::uint64_t verified_half = generator_.below(2);
+    Kept kept;
+
+    std::vector<double> logs(which.size());
+    for (std::uint64_t half = 0; half < 2; ++half) {
+      // Both sides get the same contents, so that what depends on them cancels.
+      const Contents contents = pool_->next(generator_);
+      const bool read = verified && half == verified_half;
+      const std::uint64_t parity = launches_;
+      for (const std::size_t at : order) {
+        Arm& arm = arms_[which[at]];
+        if (read) launches_ = parity;  // one poison for all that are kept together
+        const auto back =
+            read ? device::RunRequest::ReadBack::yes : device::RunRequest::ReadBack::no;
+        BURNISH_TRY_ASSIGN(auto run,
+                           launch(which[at], contents, basis_caches(), method_.repetitions, back));
+        const double seconds = run.device_seconds / method_.repetitions;
+        logs[at] += std::log(seconds) / 2;
+        arm.basis.push_back(seconds);
+        arm.basis_host.push_back(run.host_seconds / method_.repetitions);
+        if (read) kept.runs.emplace_back(which[at], std::move(run));
+      }
+      if (read) {
+        for (const auto& [name, bytes] : contents)
+          kept.contents[name] = {bytes.begin(), bytes.end()};
+        kept.poison = parity % 2 == 0 ? poisons_.first : poisons_.second;
+        kept.block = blocks_;
+      }
+      std::reverse(order.begin(), order.end());
+    }
+    if (verified) {
+      const std::size_t place = kept_.size() < most ? kept_.size() : slot;
+      if (place == kept_.size()) kept_.emplace_back();
+      kept_[place] = std::move(kept);
+    }
+    // The other method's times, for the report: warm beside cold, single launches beside batches.
+    for (const std::size_t index : which) {
+      Arm& arm = arms_[index];
+      if (arm.other.size() >= kSideSamples) continue;
+      BURNISH_TRY_ASSIGN(const auto run, launch(index, pool_->next(generator_), Caches::warm, 1,
+                                                device::RunRequest::ReadBack::no));
+      arm.other.push_back(run.device_seconds);
+    }
+    return logs;
+  }
+
+  /// The noise floor: how much the incumbent differs from itself in another process, relative.
+  Result<double> compare_with_itself(double start) {
+    std::vector<double> logs;
+    blocks_ = 0;
+    const int most = std::max(options_.largest_samples / 2, 1);
+    // With 95 % one knows well enough how large the noise is; verdicts are held to the full
+    // confidence.
+    const double alpha = 0.05;
+    Interval interval{};
+    int look = std::min(std::max(options_.smallest_samples, 1), most);
+    for (int n = 1; n <= most; ++n) {
+      BURNISH_TRY_ASSIGN(const auto times, block({0, twin()}));
+      logs.push_back(times[0] - times[1]);
+      const bool late = now() - start > options_.largest_seconds / 3;
+      if (n < look && !late && n < most) continue;
+      look = std::min(most, 2 * n);
+      const Account account(*this, "statistics");
+      interval = centre_interval(logs, alpha, generator_);
+      const double reach = std::max(std::abs(interval.low), std::abs(interval.high));
+      if (late || reach <= options_.minimum_gain / 2) break;
+    }
+    const double reach = std::max(std::abs(interval.low), std::abs(interval.high));
+    if (!std::isfinite(reach)) {
+      result_.warnings.push_back(
+          "too few blocks of A against A to know the noise; more time is needed");
+      return std::numeric_limits<double>::infinity();
+    }
+    result_.noise.low = std::min(result_.noise.low, std::exp(interval.low));
+    result_.noise.high = std::max(result_.noise.high, std::exp(interval.high));
+    return std::expm1(reach);
+  }
+
+  Result<void> compare_all(double start, WorkloadResult& outcome) {
+    std::vector<std::size_t> which(candidates_.size());
+    std::iota(which.begin(), which.end(), 0);
+    const std::size_t others = candidates_.size() - 1;
+    outcome.logs.assign(candidates_.size(), {});
+    Looks looks(options_.smallest_samples, options_.largest_samples, 1 - options_.confidence);
+    const Thresholds thresholds = thresholds_of(outcome.noise);
+    std::vector<Interval> intervals(others);
+    std::string stopped;
+    for (int n = 1; stopped.empty(); ++n) {
+      BURNISH_TRY_ASSIGN(const auto times, block(which));
+      for (std::size_t c = 0; c < which.size(); ++c) {
+        outcome.logs[c].push_back(times[0] - times[c]);
+      }
+      const bool late = now() - start > options_.largest_seconds;
+      const bool most = n >= std::max(options_.largest_samples, 1);
+      if (!looks.due(n) && !late && !most) continue;
+      const Account account(*this, "statistics");
+      const double alpha = looks.spend(n, late || most ? Looks::Last::yes : Looks::Last::no);
+      if (alpha <= 0) continue;
+      outcome.alpha = alpha;
+      bool settled = true, precise = true;
+      for (std::size_t c = 0; c < others; ++c) {
+        intervals[c] = centre_interval(outcome.logs[c + 1], alpha, generator_);
+        settled = settled && decide(intervals[c], thresholds).settled;
+        precise = precise && intervals[c].high - intervals[c].low <= 2 * options_.precision;
+      }
+      if (settled) stopped = "the interval settles it";
+      if (!settled && precise) stopped = "the interval is as narrow as was asked";
+      if (!settled && most) stopped = "the largest number of blocks";
+      if (!settled && late) stopped = "the time for this workload is over";
+    }
+    for (std::size_t c = 0; c < others; ++c) {
+      const auto& logs = outcome.logs[c + 1];
+      Compared compared;
+      compared.a = arms_[0].label;
+      compared.b = arms_[c + 1].label;
+      compared.workload = oracle_->problem().workload;
+      compared.ratio = std::exp(trimmed_mean(logs));
+      compared.interval = {std::exp(intervals[c].low), std::exp(intervals[c].high)};
+      compared.verdict = decide(intervals[c], thresholds).verdict;
+      compared.blocks = static_cast<int>(logs.size());
+      compared.noise = outcome.noise;
+      compared.why = explain(compared, thresholds, stopped);
+      outcome.compared.push_back(std::move(compared));
+    }
+    return {};
+  }
+
+  Thresholds thresholds_of(double noise) const {
+    return {std::max(options_.minimum_gain, noise), std::max(options_.minimum_gain / 2, noise)};
+  }
+
+  static std::string explain(const Compared& compared, const Thresholds& thresholds,
+                             const std::string& stopped) {
+    switch (compared.verdict) {
+      case Comparison::improved:
+        return fmt::format("faster by more than {:.1f} % for sure", thresholds.gain * 100);
+      case Comparison::regressed:
+        return fmt::format("slower by more than {:.1f} % for sure", thresholds.loss * 100);
+      case Comparison::inconclusive:
+        break;
+    }
+    return fmt::format(
+        "neither faster by {:.1f} % nor slower by {:.1f} % for sure; sampling stopped: {}",
+        thresholds.gain * 100, thresholds.loss * 100, stopped);
+  }
+
+  /// Judges the launches that were kept, and one more of each version after the last timed one.
+  Result<void> judge_kept() {
+    Kept last;
+    const Contents contents = pool_->next(generator_);
+    const std::uint64_t parity = launches_;
+    for (std::size_t i = 0; i + 1 < arms_.size(); ++i) {
+      launches_ = parity;
+      BURNISH_TRY_ASSIGN(auto run, launch(i, contents, basis_caches(), method_.repetitions,
+                                          device::RunRequest::ReadBack::yes));
+      last.runs.emplace_back(i, std::move(run));
+    }
+    for (const auto& [name, bytes] : contents) last.contents[name] = {bytes.begin(), bytes.end()};
+    last.poison = parity % 2 == 0 ? poisons_.first : poisons_.second;
+    kept_.push_back(std::move(last));
+
+    const Problem& problem = oracle_->problem();
+    const Account account(*this, "reference");
+    BURNISH_TRY_ASSIGN(const Pooled* pooled, oracle_->pooled(Family::normal));
+    for (Kept& kept : kept_) {
+      Drawn drawn;
+      for (const Tensor& tensor : problem.tensors) {
+        if (!is_input(tensor)) continue;
+        drawn.inputs[tensor.name] = to_doubles(tensor.dtype, kept.contents.at(tensor.name));
+      }
+      BURNISH_TRY(oracle_->complete(drawn));
+      drawn.bytes = std::move(kept.contents);
+      for (const auto& [index, run] : kept.runs) {
+        JudgeContext context{pooled, nullptr, &oracle_->reference(), nullptr, problem.workload};
+        BURNISH_TRY_ASSIGN(Check check, judge(problem, drawn, run, kept.poison, context));
+        if (check.verdict == Verdict::pass) continue;
+        check.name = kept.block == 0
+                         ? fmt::format("{}, after the timed launches of {}", problem.workload,
+                                       arms_[index].label)
+                         : fmt::format("{}, timed launch in block {} of {}", problem.workload,
+                                       kept.block, arms_[index].label);
+        result_.failed_launches.push_back(std::move(check));
+      }
+    }
+    kept_.clear();
+    return {};
+  }
+
+  Result<void> record(const Workload& workload, WorkloadResult& outcome) {
+    const bool batched = method_.repetitions > 1;
+    const hardware::Work& work = oracle_->problem().work;
+    for (std::size_t i = 0; i + 1 < arms_.size(); ++i) {
+      const Arm& arm = arms_[i];
+      Timing timing;
+      timing.version = arm.label;
+      timing.workload = workload.name;
+      timing.method = method_;
+      timing.latency = latency_of(arm.basis);
+      timing.warm = batched ? timing.latency : latency_of(arm.other);
+      timing.host = latency_of(arm.basis_host);
+      timing.samples = arm.basis;
+      timing.flops = work.flops / timing.latency.p50;
+      timing.bandwidth = work.bytes / timing.latency.p50;
+      BURNISH_TRY(hold_to_roofline(timing, work));
+      BURNISH_TRY(hold_to_host(timing));
+      if (batched && i > 0) hold_to_single_launches(arm, workload.name);
+      result_.results.push_back(std::move(timing));
+    }
+    if (result_.method.timer.empty()) {
+      result_.method = method_;
+    } else if (result_.method.text() != method_.text() && !mixed_) {
+      mixed_ = true;
+      result_.warnings.push_back("workloads differ in method: see each result's own");
+    }
+    for (const Compared& compared : outcome.compared) result_.comparisons.push_back(compared);
+    return {};
+  }
+
+  /// A time under the floor that the ceilings give means that the time, the task's work or the
+  /// ceilings are wrong; such a time is never a result.
+  Result<void> hold_to_roofline(Timing& timing, const hardware::Work& work) {
+    const auto compute = device::compute_ceiling(ceilings_, work.math_path);
+    const auto copy = device::copy_ceiling(ceilings_, work.bytes);
+    double floor = 0;
+    std::string by;
+    if (compute && work.flops > 0 && compute->value > 0) {
+      timing.compute_utilization = timing.flops / compute->value;
+      floor = work.flops / compute->value;
+      by = compute->name;
+    }
+    if (copy && work.bytes > 0 && copy->value > 0) {
+      timing.bandwidth_utilization = timing.bandwidth / copy->value;
+      if (work.bytes / copy->value > floor) {
+        floor = work.bytes / copy->value;
+        by = copy->name;
+      }
+    }
+    if (timing.latency.p50 >= floor / kSlack) return {};
+    return refused(
+               fmt::format("{} at {} took {}, less than the {} that its work needs at the ceiling "
+                           "\"{}\": no such time is possible",
+                           timing.version, timing.workload, with_prefix(timing.latency.p50, "s"),
+                           with_prefix(floor, "s"), by))
+        .with_hint(
+            "check flops and bytes in burnish.toml, then measure the ceilings again; if both are "
+            "right, the kernel does not do the work");
+  }
+
+  static Result<void> hold_to_host(const Timing& timing) {
+    if (timing.host.p50 < kLong || timing.latency.p50 >= kLeastShare * timing.host.p50) return {};
+    return refused(
+        fmt::format("{} at {} took {} by the device's clock but {} by the judge's own: work "
+                    "was done outside the time that was taken",
+                    timing.version, timing.workload, with_prefix(timing.latency.p50, "s"),
+                    with_prefix(timing.host.p50, "s")));
+  }
+
+  /// In a batch the later repetitions find the outputs of the first. A kernel that notices, and
+  /// then skips its work, is much faster in batches than alone, and more so than the incumbent.
+  void hold_to_single_launches(const Arm& arm, const std::string& workload) {
+    auto excess = [&](const Arm& one) {
+      const double alone = median(one.other) - result_.launch_floor;
+      return alone > std::max(result_.launch_floor, 2e-6) ? alone / median(one.basis) : 1.0;
+    };
+    const double own = excess(arm), incumbent = excess(arms_[0]);
+    if (own < kSkipping || own < kSkipping * std::max(incumbent, 1.0)) return;
+    Check check;
+    check.name = fmt::format("{}, batches of {}", workload, arm.label);
+    check.inputs = to_string(Family::normal);
+    check.verdict = Verdict::fail;
+    check.why = fmt::format(
+        "a launch takes {} alone but {} in a batch, where the same outputs are there "
+        "already: the work seems to be skipped",
+        with_prefix(median(arm.other), "s"), with_prefix(median(arm.basis), "s"));
+    result_.failed_launches.push_back(std::move(check));
+  }
+
+  /// Comparisons over all workloads, and the set of versions that are not told apart from the best.
+  void conclude() {
+    if (candidates_.size() < 2) {
+      result_.tied = {candidates_[0].label};
+      return;
+    }
+    const Account account(*this, "statistics");
+    double total = 0, alpha = 1, noise = 0;
+    for (const WorkloadResult& outcome : outcomes_) {
+      total += outcome.weight;
+      alpha = std::min(alpha, outcome.alpha);
+      noise = std::max(noise, outcome.noise);
+    }
+    const std::size_t count = candidates_.size();
+    // Resamples of the weighted mean of log ratios, version against incumbent.
+    std::vector<double> centres(count);
+    for (std::size_t c = 1; c < count; ++c) {
+      Compared all;
+      all.a = candidates_[0].label;
+      all.b = candidates_[c].label;
+      all.workload = "all";
+      Interval interval = weighted_interval(c, 0, alpha, total, centres[c]);
+      all.ratio = std::exp(centres[c]);
+      all.interval = {std::exp(interval.low), std::exp(interval.high)};
+      all.noise = noise;
+      const Thresholds thresholds = thresholds_of(noise);
+      all.verdict = decide(interval, thresholds).verdict;
+      all.why = explain(all, thresholds, "with the workloads");
+      for (const WorkloadResult& outcome : outcomes_) {
+        const Compared& one = outcome.compared[c - 1];
+        if (!outcome.hot || one.verdict != Comparison::regressed) continue;
+        all.verdict = Comparison::regressed;
+        all.why = fmt::format("{} regressed to {:.3f}, and a hot workload may not", one.workload,
+                              one.ratio);
+        break;
+      }
+      result_.comparisons.push_back(std::move(all));
+    }
+    const std::size_t best = static_cast<std::size_t>(
+        std::max_element(centres.begin(), centres.end()) - centres.begin());
+    for (std::size_t c = 0; c < count; ++c) {
+      double centre = 0;
+      const Interval slower = weighted_interval(best, c, alpha, total, centre);
+      if (c == best || !(slower.low > 0)) result_.tied.push_back(candidates_[c].label);
+    }
+  }
+
+  /// Interval and centre of the weighted mean over workloads of log(time of `b` / time of `a`).
+  Interval weighted_interval(std::size_t a, std::size_t b, double alpha, double total,
+                             double& centre) {
+    std::vector<double> sums(kResamples);
+    double spread = 0;
+    centre = 0;
+    for (const WorkloadResult& outcome : outcomes_) {
+      std::vector<double> differences = outcome.logs[a];
+      for (std::size_t i = 0; i < differences.size(); ++i) differences[i] -= outcome.logs[b][i];
+      const double share = outcome.weight / total;
+      const auto means = resampled_means(differences, kResamples, generator_);
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += share * means[i];
+      centre += share * trimmed_mean(differences);
+      // The exact intervals of independent workloads add up in quadrature.
+      const Interval exact = signed_rank_interval(differences, alpha);
+      spread += std::pow(share * (exact.high - exact.low) / 2, 2);
+    }
+    spread = std::sqrt(spread);
+    return {std::min(quantile(sums, alpha / 2), centre - spread),
+            std::max(quantile(sums, 1 - alpha / 2), centre + spread)};
+  }
+
+  device::Device& device_;
+  const Task& task_;
+  const std::vector<Candidate>& candidates_;
+  const device::Limits& limits_;
+  const BenchOptions& options_;
+  const std::vector<hardware::Ceiling>& ceilings_;
+  Clock& clock_;
+  Generator generator_;
+  Poisons poisons_;
+  Bench result_;
+  std::vector<Arm> arms_;
+  std::unique_ptr<Oracle> oracle_;
+  std::unique_ptr<ContentPool> pool_;
+  Method method_;
+  std::vector<Kept> kept_;
+  std::vector<WorkloadResult> outcomes_;
+  std::uint64_t launches_ = 0;
+  int blocks_ = 0;
+  bool mixed_ = false;
+};
+
+}  // namespace
+
+const char* to_string(Comparison comparison) {
+  switch (comparison) {
+    case Comparison::improved:
+      return "improved";
+    case Comparison::regressed:
+      return "regressed";
+    case Comparison::inconclusive:
+      return "inconclusive";
+  }
+  return "";
+}
+
+std::string Method::text() const {
+  return repetitions == 1 ? fmt::format("{}, {}", timer, caches)
+                          : fmt::format("{}, {}, batches of {}", timer, caches, repetitions);
+}
+
+Result<Bench> bench(device::Device& device, const Task& task,
+                    const std::vector<Candidate>& candidates, const device::Limits& limits,
+                    const BenchOptions& options, const std::vector<hardware::Ceiling>& ceilings,
+                    Random& random, Clock& clock) {
+  return Bencher(device, task, candidates, limits, options, ceilings, random, clock).run();
+}
+
+}  // namespace burnish::measure

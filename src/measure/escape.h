@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "base/process.h"
+#include "device/device.h"
+
+namespace burnish::measure {
+
+/// On a CPU device a kernel runs inside the worker's process. Inline assembly and calls through
+/// pointers lead out of the kernel language there, to system calls, the worker's pipes and its
+/// clocks, so they are refused. A sentence that names the place, or "" when there is nothing.
+std::string forbidden_source(const device::DeviceInfo& device, const device::Source& source,
+                             ProcessRunner& runner);
+
+}  // namespace burnish::measure

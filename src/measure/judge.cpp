@@ -1,0 +1,414 @@
+#include "measure/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/text.h"
+#include "measure/explain.h"
+
+namespace burnish::measure {
+namespace {
+
+using device::Buffer;
+using device::BufferState;
+
+constexpr std::int64_t kFew = 256;  ///< outputs with fewer elements are pooled over draws
+constexpr int kPooledDraws = 8;
+constexpr double kOfBaseline = 8;  ///< times the baseline's error that a candidate may have
+
+/// The byte of a 32-bit pattern (little-endian) at an offset from the start of the content.
+std::byte poison_byte(std::uint32_t poison, std::int64_t offset) {
+  const auto lane = static_cast<std::uint32_t>(((offset % 4) + 4) % 4);
+  return static_cast<std::byte>(poison >> (8 * lane));
+}
+
+bool holds_poison(std::span<const std::byte> content, std::size_t at, std::size_t size,
+                  std::uint32_t poison) {
+  for (std::size_t i = at; i < at + size; ++i) {
+    if (content[i] != poison_byte(poison, static_cast<std::int64_t>(i))) return false;
+  }
+  return true;
+}
+
+std::string of(std::int64_t part, std::int64_t whole) {
+  return fmt::format("{} of {} elements", with_thousands(part), with_thousands(whole));
+}
+
+std::string not_written(const Tensor& tensor, std::int64_t count, std::int64_t first) {
+  return fmt::format("{} was not written: {} still hold the poison, first {}", tensor.name,
+                     of(count, tensor.elements()), element_name(tensor, first));
+}
+
+/// What lies around a buffer must be as it was filled.
+std::string guards(const std::string& name, const BufferState& state, std::uint32_t poison) {
+  auto sweep = [&](const std::vector<std::byte>& band, std::int64_t origin, bool before) {
+    std::int64_t count = 0, nearest = 0;
+    for (std::size_t i = 0; i < band.size(); ++i) {
+      if (band[i] == poison_byte(poison, origin + static_cast<std::int64_t>(i))) continue;
+      const auto at = static_cast<std::int64_t>(i);
+      if (count == 0 || before) nearest = at;
+      ++count;
+    }
+    if (count == 0) return std::string();
+    const auto size = static_cast<std::int64_t>(band.size());
+    return before ? fmt::format(
+                        "{} bytes before {} were overwritten, the nearest {} bytes before its "
+                        "start",
+                        with_thousands(count), name, with_thousands(size - nearest))
+                  : fmt::format(
+                        "{} bytes after {} were overwritten, the nearest {} bytes after its end",
+                        with_thousands(count), name, with_thousands(nearest));
+  };
+  const auto size = static_cast<std::int64_t>(state.content.size());
+  std::string found = sweep(state.before, -static_cast<std::int64_t>(state.before.size()), true);
+  return found.empty() ? sweep(state.after, size, false) : found;
+}
+
+std::string changed_input(const Tensor& tensor, std::span<const std::byte> given,
+                          std::span<const std::byte> found) {
+  if (found.size() == given.size() && std::memcmp(found.data(), given.data(), given.size()) == 0) {
+    return "";
+  }
+  const std::size_t size = size_of(tensor.dtype);
+  std::int64_t count = 0, first = -1;
+  for (std::size_t at = 0; at + size <= std::min(given.size(), found.size()); at += size) {
+    if (std::memcmp(given.data() + at, found.data() + at, size) == 0) continue;
+    if (first < 0) first = static_cast<std::int64_t>(at / size);
+    ++count;
+  }
+  if (first < 0) return fmt::format("input {} came back with another size", tensor.name);
+  const auto at = static_cast<std::size_t>(first) * size;
+  const double was = to_doubles(tensor.dtype, given.subspan(at, size))[0];
+  const double is = to_doubles(tensor.dtype, found.subspan(at, size))[0];
+  return fmt::format("input {} was changed: {}, first {} from {} to {}", tensor.name,
+                     of(count, tensor.elements()), element_name(tensor, first), number_text(was),
+                     number_text(is));
+}
+
+const BufferState* find_state(const device::RunResult& run, const std::string& name) {
+  auto found = run.buffers.find(name);
+  return found == run.buffers.end() ? nullptr : &found->second;
+}
+
+/// What the baseline's own error allows: a candidate whose error is many times larger than that of
+/// the kernel it replaces, and than rounding explains, has lost precision.
+std::string beyond_baseline(const Problem& problem, const Tensor& tensor, const Check& check,
+                            const Numbers& numbers, const JudgeContext& context) {
+  if (context.baseline == nullptr || problem.tolerance.relative || problem.tolerance.absolute ||
+      !is_floating(tensor.dtype)) {
+    return "";
+  }
+  double global = -1;
+  for (const Check& other : *context.baseline) {
+    if (other.name != context.name || other.inputs != check.inputs) continue;
+    if (std::isfinite(other.errors.global)) global = std::max(global, other.errors.global);
+  }
+  if (global < 0) return "";
+  const double u_out = unit_round_off(tensor.dtype);
+  const double u = std::min(u_out, unit_round_off(DType::f32));
+  const double honest =
+      u_out + (4 + 2 * std::sqrt(std::max(problem.tolerance.accumulation, 1.0))) * u;
+  const double allowed = std::max(kOfBaseline * global, honest);
+  if (numbers.errors.global <= allowed) return "";
+  return fmt::format(
+      "the error of {} is {:.3g} relative, where the baseline's is {:.3g} and {:.3g} is "
+      "allowed: precision was lost",
+      tensor.name, numbers.errors.global, global, allowed);
+}
+
+void merge(Check& check, const Numbers& numbers) {
+  Errors& errors = check.errors;
+  errors.max_abs = std::max(errors.max_abs, numbers.errors.max_abs);
+  errors.max_rel = std::max(errors.max_rel, numbers.errors.max_rel);
+  errors.global = std::max(errors.global, numbers.errors.global);
+  if (numbers.errors.slice >= errors.slice) {
+    errors.slice = numbers.errors.slice;
+    errors.worst_slice = numbers.errors.worst_slice;
+  }
+  if (check.histogram.empty()) check.histogram.assign(numbers.histogram.size(), 0);
+  for (std::size_t i = 0; i < numbers.histogram.size(); ++i) {
+    check.histogram[i] += numbers.histogram[i];
+  }
+  check.worst.insert(check.worst.end(), numbers.worst.begin(), numbers.worst.end());
+}
+
+}  // namespace
+
+Result<Values> Oracle::ask(const Values& inputs) {
+  const auto start = real_clock().steady();
+  auto outputs = reference_.compute(problem_, inputs);
+  seconds_ += std::chrono::duration<double>(real_clock().steady() - start).count();
+  if (!outputs) return outputs;
+  for (const Tensor& tensor : problem_.tensors) {
+    if (!is_output(tensor)) continue;
+    auto found = outputs->find(tensor.name);
+    if (found == outputs->end() ||
+        found->second.size() != static_cast<std::size_t>(tensor.elements())) {
+      return refused(fmt::format("the reference gives no output {} of {} elements", tensor.name,
+                                 tensor.elements()));
+    }
+    found->second = representable(tensor.dtype, std::move(found->second));
+  }
+  return outputs;
+}
+
+bool Oracle::finite(const Values& outputs) const {
+  for (const Tensor& tensor : problem_.tensors) {
+    if (!is_output(tensor) || !is_floating(tensor.dtype)) continue;
+    for (const double value : outputs.at(tensor.name)) {
+      if (!std::isfinite(value)) return false;
+    }
+  }
+  return true;
+}
+
+Result<std::optional<Drawn>> Oracle::draw(Family family, std::uint64_t seed) {
+  const bool may_be_non_finite =
+      problem_.tolerance.non_finite == Tolerance::NonFinite::as_reference;
+  std::vector<double> sizes{0};
+  if (family == Family::largest) sizes = magnitudes(problem_);
+  for (const double size : sizes) {
+    Generator generator(seed);
+    Drawn drawn;
+    drawn.family = family;
+    drawn.seed = seed;
+    drawn.inputs = draw_inputs(problem_, family, generator, size);
+    BURNISH_TRY(complete(drawn));
+    if (family == Family::non_finite || finite(drawn.expected) ||
+        (may_be_non_finite && family != Family::largest)) {
+      return std::optional<Drawn>(std::move(drawn));
+    }
+    if (family == Family::normal) {
+      return refused(
+                 fmt::format("the reference gives values that are not finite for ordinary inputs "
+                             "at {}",
+                             problem_.workload))
+          .with_hint("draw inputs that it is defined for, or set non_finite = \"as_reference\"");
+    }
+  }
+  return std::optional<Drawn>();
+}
+
+Result<void> Oracle::complete(Drawn& drawn) {
+  BURNISH_TRY_ASSIGN(drawn.expected, ask(drawn.inputs));
+  drawn.bytes = to_bytes(problem_, drawn.inputs);
+  return {};
+}
+
+Result<const Pooled*> Oracle::pooled(Family family) {
+  if (auto found = pooled_.find(family); found != pooled_.end()) return &found->second;
+  Pooled result;
+  const bool regular = rounding(family) == Rounding::structured;
+  bool any = false, few = false;
+  for (const Tensor& tensor : problem_.tensors) {
+    if (!is_output(tensor) || !is_floating(tensor.dtype)) continue;
+    if (tensor.elements() < kFew) few = true;
+    if (regular || tensor.elements() < kFew) any = true;
+  }
+  if (any) {
+    // The seed is no secret: only sizes are taken from these draws, never expected values.
+    Generator generator(0x5eed);
+    const int draws = few ? kPooledDraws : 1;
+    for (int k = 0; k < draws; ++k) {
+      const Values inputs = draw_inputs(problem_, regular ? Family::normal : family, generator);
+      BURNISH_TRY_ASSIGN(const Values outputs, ask(inputs));
+      for (const Tensor& tensor : problem_.tensors) {
+        if (!is_output(tensor) || !is_floating(tensor.dtype)) continue;
+        if (!regular && tensor.elements() >= kFew) continue;
+        auto& sizes = result[tensor.name];
+        sizes.resize(static_cast<std::size_t>(tensor.elements()));
+        const auto scale = element_scale(tensor, outputs.at(tensor.name));
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+          sizes[i] += std::isfinite(scale[i]) ? scale[i] * scale[i] / draws : 0;
+        }
+      }
+    }
+    for (auto& [name, sizes] : result) {
+      for (double& size : sizes) size = std::sqrt(size);
+    }
+  }
+  return &(pooled_[family] = std::move(result));
+}
+
+Poisons draw_poisons(Generator& generator) {
+  Poisons poisons{};
+  do {
+    const std::uint64_t bits = generator.next();
+    poisons.first = 0x7fc00000u | (static_cast<std::uint32_t>(bits) & 0x3fffffu);
+    poisons.second = 0x71000000u | (static_cast<std::uint32_t>(bits >> 32) & 0x7fffffu);
+  } while ((poisons.first & 0xff) == (poisons.second & 0xff) ||
+           ((poisons.first >> 8) & 0xff) == ((poisons.second >> 8) & 0xff));
+  return poisons;
+}
+
+Result<Check> judge(const Problem& problem, const Drawn& drawn, const device::RunResult& run,
+                    std::uint32_t poison, const JudgeContext& context) {
+  Check check;
+  check.name = context.name.empty() ? problem.workload : context.name;
+  check.inputs = to_string(drawn.family);
+  check.seed = drawn.seed;
+  auto fail = [&](std::string why) {
+    check.verdict = Verdict::fail;
+    if (check.why.empty()) check.why = std::move(why);
+  };
+
+  for (const auto& [name, state] : run.buffers) {
+    if (std::string found = guards(name, state, poison); !found.empty()) fail(std::move(found));
+  }
+  for (const Tensor& tensor : problem.tensors) {
+    const BufferState* state = find_state(run, tensor.name);
+    if (state == nullptr || state->content.size() != tensor.bytes()) {
+      return bug(fmt::format("the device gave back no content of buffer {}", tensor.name));
+    }
+    if (tensor.role != Buffer::Role::in) continue;
+    std::string found = changed_input(tensor, drawn.bytes.at(tensor.name), state->content);
+    if (!found.empty()) fail(std::move(found));
+  }
+  for (const Tensor& tensor : problem.tensors) {
+    if (!is_output(tensor)) continue;
+    const std::span<const std::byte> content = find_state(run, tensor.name)->content;
+    const auto got = to_doubles(tensor.dtype, content);
+    const auto& want = drawn.expected.at(tensor.name);
+    const ErrorModel model = error_model(problem, tensor, rounding(drawn.family));
+    std::span<const double> pooled;
+    if (context.pooled != nullptr) {
+      if (auto found = context.pooled->find(tensor.name); found != context.pooled->end()) {
+        pooled = found->second;
+      }
+    }
+    const auto bounds = element_bounds(model, tensor, want, pooled);
+    const Numbers numbers = compare(tensor, got, want, bounds, model, problem.tolerance.non_finite);
+    merge(check, numbers);
+
+    // A short element may hold the pattern by chance, a wrong one does not.
+    const std::size_t size = size_of(tensor.dtype);
+    std::int64_t poisoned = 0, first = -1;
+    for (std::size_t i = 0; tensor.role == Buffer::Role::out && i < got.size(); ++i) {
+      if (!holds_poison(content, i * size, size, poison)) continue;
+      if (size < 4 && std::abs(got[i] - want[i]) <= bounds[i]) continue;
+      if (first < 0) first = static_cast<std::int64_t>(i);
+      ++poisoned;
+    }
+    // With short elements a few matches among many wrong ones are chance.
+    if (poisoned > 0 && (size >= 4 || poisoned * 2 >= numbers.failing)) {
+      fail(not_written(tensor, poisoned, first));
+    } else if (!numbers.right()) {
+      Wrong wrong;
+      wrong.problem = &problem;
+      wrong.tensor = &tensor;
+      wrong.inputs = &drawn.inputs;
+      wrong.got = got;
+      wrong.want = want;
+      wrong.bounds = bounds;
+      wrong.numbers = &numbers;
+      wrong.stale = context.stale;
+      wrong.reference = context.reference;
+      if (check.why.empty()) fail(explain(wrong));
+      check.verdict = Verdict::fail;
+    } else {
+      std::string found = beyond_baseline(problem, tensor, check, numbers, context);
+      if (!found.empty()) fail(std::move(found));
+    }
+  }
+  std::stable_sort(check.worst.begin(), check.worst.end(),
+                   [](const WorstElement& a, const WorstElement& b) {
+                     const double left = std::abs(a.got - a.want) * b.bound;
+                     const double right = std::abs(b.got - b.want) * a.bound;
+                     return left > right || (std::isnan(left) && !std::isnan(right));
+                   });
+  if (check.worst.size() > kWorst) check.worst.resize(kWorst);
+  return check;
+}
+
+Result<std::string> unwritten(const Problem& problem, const device::RunResult& first,
+                              const device::RunResult& second, const Poisons& poisons) {
+  for (const Tensor& tensor : problem.tensors) {
+    if (tensor.role != Buffer::Role::out) continue;
+    const BufferState* a = find_state(first, tensor.name);
+    const BufferState* b = find_state(second, tensor.name);
+    if (a == nullptr || b == nullptr) return bug("the device gave back no content");
+    const std::size_t size = size_of(tensor.dtype);
+    std::int64_t count = 0, at = -1;
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+      const std::size_t offset = static_cast<std::size_t>(i) * size;
+      if (!holds_poison(a->content, offset, size, poisons.first) ||
+          !holds_poison(b->content, offset, size, poisons.second)) {
+        continue;
+      }
+      if (at < 0) at = i;
+      ++count;
+    }
+    if (count > 0) return not_written(tensor, count, at);
+  }
+  return std::string();
+}
+
+std::string difference(const Problem& problem, const device::RunResult& first,
+                       const device::RunResult& second) {
+  for (const Tensor& tensor : problem.tensors) {
+    if (!is_output(tensor)) continue;
+    const BufferState* a = find_state(first, tensor.name);
+    const BufferState* b = find_state(second, tensor.name);
+    if (a == nullptr || b == nullptr || a->content == b->content) continue;
+    const std::size_t size = size_of(tensor.dtype);
+    std::int64_t count = 0, at = -1;
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+      const auto offset = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(i) * size);
+      if (std::equal(a->content.begin() + offset,
+                     a->content.begin() + offset + static_cast<std::ptrdiff_t>(size),
+                     b->content.begin() + offset)) {
+        continue;
+      }
+      if (at < 0) at = i;
+      ++count;
+    }
+    return fmt::format("{} is not repeatable: two runs on the same inputs differ in {}, first {}",
+                       tensor.name, of(count, tensor.elements()), element_name(tensor, at));
+  }
+  return "";
+}
+
+std::vector<device::Buffer> buffers(const Problem& problem, const device::LaunchPlan& plan) {
+  std::vector<device::Buffer> result;
+  for (const Tensor& tensor : problem.tensors) {
+    result.push_back({tensor.name, tensor.bytes(), tensor.role});
+  }
+  result.insert(result.end(), plan.scratch.begin(), plan.scratch.end());
+  return result;
+}
+
+bool is_fault_of_candidate(const Error& error) {
+  return error.kind == ErrorKind::refused || error.kind == ErrorKind::bad_input ||
+         error.kind == ErrorKind::timeout;
+}
+
+Verdict verdict_of(const Error& error) {
+  return error.kind == ErrorKind::timeout ? Verdict::timeout : Verdict::fail;
+}
+
+std::string one_line(const Error& error) {
+  std::string text = error.place && !error.place->file.empty()
+                         ? error.place->to_string() + ": " + error.message
+                         : error.message;
+  return replace_all(std::move(text), "\n", " ");
+}
+
+Result<Check> check_run(const Problem& problem, const Values& inputs, const Values& expected,
+                        const device::RunResult& run, std::uint32_t poison) {
+  Drawn drawn;
+  drawn.inputs = inputs;
+  drawn.bytes = to_bytes(problem, inputs);
+  for (const Tensor& tensor : problem.tensors) {
+    if (auto found = expected.find(tensor.name); is_output(tensor) && found != expected.end()) {
+      drawn.expected[tensor.name] = representable(tensor.dtype, found->second);
+    } else if (is_output(tensor)) {
+      return bug(fmt::format("no expected values of {} were given", tensor.name));
+    }
+  }
+  return judge(problem, drawn, run, poison, {});
+}
+
+}  // namespace burnish::measure

@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "measure/compare.h"
+#include "measure/escape.h"
+#include "measure/judge.h"
+#include "measure/shapes.h"
+
+namespace burnish::measure {
+namespace {
+
+constexpr int kLaunches = 5;
+constexpr double kShort = 50e-6;  ///< as in a full comparison
+constexpr double kBatch = 200e-6;
+/// Inputs at the timed workload are always the same, so that the reference's cache answers for
+/// every trial but the first; a trial decides nothing, and the gate draws its own.
+constexpr std::uint64_t kFixedSeed = 0xb0a5;
+
+Error wrong(const std::string& label, const std::string& where, const std::string& why) {
+  return refused(fmt::format("{} is wrong at {}: {}", label, where, why));
+}
+
+/// Runs and judges `drawn` once.
+Result<device::RunResult> judged_run(device::Session& session, const device::LaunchPlan& plan,
+                                     Oracle& oracle, const Drawn& drawn, std::uint32_t poison,
+                                     const std::string& label) {
+  device::RunRequest request;
+  request.plan = &plan;
+  for (const auto& [name, bytes] : drawn.bytes) request.contents[name] = bytes;
+  request.poison = poison;
+  request.read_back = device::RunRequest::ReadBack::yes;
+  BURNISH_TRY_ASSIGN(auto run, session.run(request));
+  BURNISH_TRY_ASSIGN(const Pooled* pooled, oracle.pooled(drawn.family));
+  JudgeContext context;
+  context.pooled = pooled;
+  BURNISH_TRY_ASSIGN(const Check check, judge(oracle.problem(), drawn, run, poison, context));
+  if (check.verdict != Verdict::pass) return wrong(label, oracle.problem().workload, check.why);
+  return run;
+}
+
+}  // namespace
+
+Result<Trial> quick_trial(device::Device& device, const Task& task, const Candidate& candidate,
+                          const std::string& workload, const device::Limits& limits,
+                          Random& random) {
+  const auto timed = std::find_if(task.workloads.begin(), task.workloads.end(),
+                                  [&](const Workload& one) { return one.name == workload; });
+  if (timed == task.workloads.end()) {
+    return bad_input(fmt::format("the task has no workload {}", workload));
+  }
+  if (std::string why = forbidden_source(device.info(), candidate.source, real_process_runner());
+      !why.empty()) {
+    return refused(why);
+  }
+  BURNISH_TRY_ASSIGN(const Workload smallest, smallest_workload(task));
+  BURNISH_TRY_ASSIGN(const auto session, device.open(candidate.source, limits));
+  Generator generator(random.seed());
+  const Poisons poisons = draw_poisons(generator);
+
+  if (smallest.name != timed->name) {
+    BURNISH_TRY_ASSIGN(Problem problem, task.problem(smallest.name, smallest.dims));
+    BURNISH_TRY_ASSIGN(const device::LaunchPlan plan, candidate.plan(smallest.dims));
+    Oracle oracle(std::move(problem), *task.reference);
+    BURNISH_TRY(session->prepare(buffers(oracle.problem(), plan)));
+    BURNISH_TRY_ASSIGN(const auto drawn, oracle.draw(Family::normal, generator.next()));
+    BURNISH_TRY(judged_run(*session, plan, oracle, *drawn, poisons.first, candidate.label));
+  }
+  BURNISH_TRY_ASSIGN(Problem problem, task.problem(timed->name, timed->dims));
+  BURNISH_TRY_ASSIGN(const device::LaunchPlan plan, candidate.plan(timed->dims));
+  Oracle oracle(std::move(problem), *task.reference);
+  BURNISH_TRY(session->prepare(buffers(oracle.problem(), plan)));
+  BURNISH_TRY_ASSIGN(const auto drawn, oracle.draw(Family::normal, kFixedSeed));
+  BURNISH_TRY_ASSIGN(const auto first,
+                     judged_run(*session, plan, oracle, *drawn, poisons.second, candidate.label));
+
+  device::RunRequest request;
+  request.plan = &plan;
+  for (const auto& [name, bytes] : drawn->bytes) request.contents[name] = bytes;
+  request.poison = poisons.first;
+  request.addresses = device::Addresses::same;
+  BURNISH_TRY_ASSIGN(const auto second, session->run(request));
+  if (second.device_seconds < kShort) {
+    request.repetitions =
+        std::clamp(static_cast<int>(kBatch / std::max(second.device_seconds, 1e-6)), 2, 100);
+  }
+  std::vector<double> times;
+  for (int i = 0; i < kLaunches; ++i) {
+    BURNISH_TRY_ASSIGN(const auto run, session->run(request));
+    if (!(run.device_seconds > device.info().timer_resolution)) {
+      return refused(fmt::format("{} took {}, which no launch can take", candidate.label,
+                                 with_prefix(run.device_seconds, "s")));
+    }
+    times.push_back(run.device_seconds / request.repetitions);
+  }
+  return Trial{median(times), kLaunches};
+}
+
+}  // namespace burnish::measure
