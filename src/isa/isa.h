@@ -71,6 +71,7 @@ struct Kernel {
   std::vector<Instruction> instructions;        ///< empty for resource-only artefacts
   std::vector<BasicBlock> blocks;
   std::vector<Loop> loops;
+  std::optional<int> hot;  ///< the loop that takes the time, where the reader knows better
   Counts classes;
   Widths widths;
   std::map<std::string, std::int64_t> cross_lane;  ///< kind → instructions
@@ -97,7 +98,8 @@ bool recognises_code(std::string_view bytes);
 /// `runner`; when none is there, resources are read all the same and a warning says what is missing.
 Result<Reading> read_code(const fs::path& path, ProcessRunner& runner);
 
-/// The index of the loop that most likely takes the time: the deepest, then the largest; -1 if none.
+/// The index of the loop that most likely takes the time: Kernel::hot, else the deepest, then the
+/// largest; -1 if none.
 int hot_loop(const Kernel& kernel);
 
 /// `isa.*`, `registers.*`, `spill.*`, `shared.static_bytes`, `scratch.bytes` of one kernel.

@@ -30,6 +30,34 @@ constexpr std::string_view kPrefix = "_pocl_kernel_";
 constexpr std::string_view kLauncher = "_workgroup";
 constexpr std::string_view kFastLauncher = "_workgroup_fast";
 constexpr std::uint64_t kMostOutput = 1ull << 30;
+
+/// A kernel often has a loop for the ragged edge beside the one for the bulk, and nested deeper. The
+/// bulk is where a turn of the loop computes most: the innermost loop with the most bits of
+/// floating-point arithmetic. Absent when none computes.
+std::optional<int> busiest_loop(const Kernel& kernel, const std::vector<Decoded>& code) {
+  std::vector<bool> innermost(kernel.loops.size(), true);
+  for (const Loop& loop : kernel.loops)
+    if (loop.parent >= 0) innermost[static_cast<std::size_t>(loop.parent)] = false;
+  std::optional<int> busiest;
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < kernel.loops.size(); ++i) {
+    if (!innermost[i]) continue;
+    std::int64_t bits = 0;
+    for (const int block : kernel.loops[i].blocks) {
+      const BasicBlock& at = kernel.blocks[static_cast<std::size_t>(block)];
+      for (int k = at.first; k < at.first + at.count; ++k) {
+        const Decoded& decoded = code[static_cast<std::size_t>(k)];
+        if (decoded.arithmetic != Arithmetic::none) bits += decoded.vector_bits;
+      }
+    }
+    if (bits > most) {
+      most = bits;
+      busiest = static_cast<int>(i);
+    }
+  }
+  return busiest;
+}
+
 /// Bytes of a table that decide whether two codes read the same constants.
 constexpr std::size_t kTableBytes = 1 << 16;
 
@@ -284,12 +312,30 @@ bool has_source_lines(const std::vector<Line>& lines) {
                      [](const Line& line) { return line.source_line > 0; });
 }
 
+/// Only what a loop repeats counts: every function keeps some of its arguments in its frame.
+void count_spills(Kernel& kernel, const std::vector<Decoded>& code) {
+  std::int64_t loads = 0, stores = 0, bits = 0;
+  for (const BasicBlock& block : kernel.blocks) {
+    if (block.loop < 0) continue;
+    for (int i = block.first; i < block.first + block.count; ++i) {
+      const Decoded& decoded = code[static_cast<std::size_t>(i)];
+      if (decoded.instruction_class == "spill_load") ++loads;
+      if (decoded.instruction_class != "spill_store") continue;
+      ++stores;
+      bits += decoded.written_bits;
+    }
+  }
+  kernel.spill_loads = loads;
+  kernel.spill_stores = stores;
+  kernel.spill_bytes = bits / 8;
+}
+
 void analyse(Kernel& kernel, const std::vector<Line>& lines, const Object& object) {
   const FramePointer frame = frame_of(lines);
   std::vector<Decoded> code;
   std::vector<Flow> flow;
   std::set<int> vector_registers;
-  std::int64_t spill_loads = 0, spill_stores = 0, spill_bits = 0, stack_bytes = 0;
+  std::int64_t stack_bytes = 0;
   int highest = 0;
   for (const Line& line : lines) {
     Decoded decoded = decode(line.text, frame);
@@ -302,11 +348,6 @@ void analyse(Kernel& kernel, const std::vector<Line>& lines, const Object& objec
     instruction.source_line = line.source_line;
     instruction.width_bits = std::max(decoded.read_bits, decoded.written_bits);
     if (decoded.instruction_class == "unknown") ++kernel.unknown_opcodes[decoded.mnemonic];
-    if (decoded.instruction_class == "spill_load") ++spill_loads;
-    if (decoded.instruction_class == "spill_store") {
-      ++spill_stores;
-      spill_bits += decoded.written_bits;
-    }
     for (const Operand& operand : decoded.operands) {
       if (operand.kind == Operand::Kind::reg && operand.reg.kind == RegisterKind::vector) {
         vector_registers.insert(operand.reg.number);
@@ -333,12 +374,11 @@ void analyse(Kernel& kernel, const std::vector<Line>& lines, const Object& objec
   }
   kernel.arch = arch_name(highest);
   kernel.registers_used = static_cast<std::int64_t>(vector_registers.size());
-  kernel.spill_loads = spill_loads;
-  kernel.spill_stores = spill_stores;
-  kernel.spill_bytes = spill_bits / 8;
   count_classes(kernel);
   find_loops(kernel, flow);
+  count_spills(kernel, code);
 
+  kernel.hot = busiest_loop(kernel, code);
   std::vector<int> region;
   const int hot = hot_loop(kernel);
   if (hot >= 0) {

@@ -528,7 +528,9 @@ Result<Record> Loop::gate(Tools& tools) {
     for (const auto& compared : judgement.bench->comparisons)
       if (compared.workload == "all") {
         record.performance.speedup_over_previous = compared.ratio;
-        record.performance.interval = compared.interval;
+        // Too few samples bound nothing; absent says so.
+        if (std::isfinite(compared.interval.low) && std::isfinite(compared.interval.high))
+          record.performance.interval = compared.interval;
         record.performance.verdict = measure::to_string(compared.verdict);
         record.performance.speedup_over_baseline =
             compared.ratio * parent->performance.speedup_over_baseline.value_or(1);

@@ -22,6 +22,15 @@ void merge(MetricSet& into, const MetricSet& from) {
   for (const auto& [name, value] : from.all()) into.add(value);
 }
 
+/// The same with pointers relative to the workspace, so that a clone can follow them.
+void merge_relative(MetricSet& into, const MetricSet& from, const fs::path& workspace) {
+  for (const auto& [name, value] : from.all()) {
+    Metric metric = value;
+    metric.where.file = fs::path(metric.where.file).lexically_proximate(workspace).string();
+    into.add(std::move(metric));
+  }
+}
+
 double volume(const std::array<std::int64_t, 3>& extent) {
   return static_cast<double>(extent[0]) * static_cast<double>(extent[1]) *
          static_cast<double>(extent[2]);
@@ -157,7 +166,7 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
     for (const auto& warning : code->warnings) evidence.statements.push_back(warning);
     for (const auto& kernel : code->kernels)
       if (kernel.name == slowest_kernel || code->kernels.size() == 1) {
-        merge(metrics, isa::metrics(kernel));
+        merge_relative(metrics, isa::metrics(kernel), workspace.folder());
         break;
       }
   } else {
