@@ -154,6 +154,49 @@ MMA(mma_f16, "m16n8k16", "f16", 0x14001400u)
 MMA(mma_bf16, "m16n8k16", "bf16", 0x3a803a80u)
 MMA(mma_tf32, "m16n8k8", "tf32", 0x3a800000u)
 #endif
+#if __CUDA_ARCH__ >= 800 || !defined(__CUDA_ARCH__)
+extern "C" __global__ void mma_i8(int* out, int n) {
+  unsigned at = blockIdx.x * blockDim.x + threadIdx.x, a = 0x01010101u + (at & 3);
+  int d[8][4];
+  for (int j = 0; j < 8; ++j)
+    for (int k = 0; k < 4; ++k) d[j][k] = j + k;
+  for (int i = 0; i < n; ++i) {
+#pragma unroll
+    for (int j = 0; j < 8; ++j)
+      asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+                   "{%0,%1,%2,%3}, {%4,%4,%4,%4}, {%4,%4}, {%0,%1,%2,%3};"
+                   : "+r"(d[j][0]), "+r"(d[j][1]), "+r"(d[j][2]), "+r"(d[j][3]) : "r"(a));
+  }
+  int sum = 0;
+  for (int j = 0; j < 8; ++j)
+    for (int k = 0; k < 4; ++k) sum += d[j][k];
+  out[at] = sum;
+}
+// The larger shape is Hopper's; it is the one that reaches the peak there.
+extern "C" __global__ void mma_f64(double* out, int n) {
+  unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
+  double a = 1e-3 * (at & 3), d[8][4];
+  for (int j = 0; j < 8; ++j)
+    for (int k = 0; k < 4; ++k) d[j][k] = j + k;
+  for (int i = 0; i < n; ++i) {
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+#if __CUDA_ARCH__ >= 900
+      asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, "
+                   "{%4,%4,%4,%4,%4,%4,%4,%4}, {%4,%4,%4,%4}, {%0,%1,%2,%3};"
+                   : "+d"(d[j][0]), "+d"(d[j][1]), "+d"(d[j][2]), "+d"(d[j][3]) : "d"(a));
+#else
+      asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%2}, {%0,%1};"
+                   : "+d"(d[j][0]), "+d"(d[j][1]) : "d"(a));
+#endif
+    }
+  }
+  double sum = 0;
+  for (int j = 0; j < 8; ++j)
+    for (int k = 0; k < 4; ++k) sum += d[j][k];
+  out[at] = sum;
+}
+#endif
 #if __CUDA_ARCH__ >= 890 || !defined(__CUDA_ARCH__)
 MMA(mma_fp8, "m16n8k32", "e4m3", 0x08080808u)
 #endif
@@ -186,12 +229,16 @@ CeilingKernels ceiling_kernels(const DeviceInfo& info) {
                   {"fma_f16", "fma f16", 2.0 * 2 * 64, 4, "8 packed accumulators a thread"},
                   {"fma_i32", "fma i32", 2.0 * 64, 4, "8 accumulators a thread"}};
   if (is_cuda) {
-    // A warp shares one instruction of 2·m·n·k operations.
-    const auto mma = [](double k) { return 8 * 2.0 * 16 * 8 * k / 32; };
-    kernels.math.push_back({"mma_f16", "tensor f16", mma(16), 4, "mma.sync m16n8k16"});
-    kernels.math.push_back({"mma_bf16", "tensor bf16", mma(16), 4, "mma.sync m16n8k16"});
-    kernels.math.push_back({"mma_tf32", "tensor tf32", mma(8), 4, "mma.sync m16n8k8"});
-    kernels.math.push_back({"mma_fp8", "tensor fp8", mma(32), 4, "mma.sync m16n8k32"});
+    // A warp shares one instruction of 2·m·n·k operations; each thread has 8 in flight.
+    const auto mma = [](double m, double k) { return 8 * 2 * m * 8 * k / 32; };
+    const bool is_large_f64 = info.arch >= "sm_90" || info.arch.size() > 5;
+    kernels.math.push_back({"mma_f16", "tensor f16", mma(16, 16), 4, "mma.sync m16n8k16"});
+    kernels.math.push_back({"mma_bf16", "tensor bf16", mma(16, 16), 4, "mma.sync m16n8k16"});
+    kernels.math.push_back({"mma_tf32", "tensor tf32", mma(16, 8), 4, "mma.sync m16n8k8"});
+    kernels.math.push_back({"mma_fp8", "tensor fp8", mma(16, 32), 4, "mma.sync m16n8k32"});
+    kernels.math.push_back({"mma_i8", "tensor i8", mma(16, 32), 4, "mma.sync m16n8k32"});
+    kernels.math.push_back({"mma_f64", "tensor f64", is_large_f64 ? mma(16, 16) : mma(8, 4), 8,
+                            is_large_f64 ? "mma.sync m16n8k16" : "mma.sync m8n8k4"});
   }
   return kernels;
 }

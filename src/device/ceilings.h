@@ -9,16 +9,19 @@
 namespace burnish::device {
 
 /// Measures the roofs of a device with burnish's own kernels: copy bandwidth (bytes read plus bytes
-/// written) at each of `copy_bytes` and at sizes in and beyond the last-level cache, and the FMA
-/// rate of each dtype that it computes with. Each value is the best of several runs; the spread is
-/// in `source`.
+/// written) of buffers of each of `copy_bytes` and of sizes in and beyond the last-level cache, and
+/// the FMA rate of each dtype and matrix path that it computes with. Each value is the best of
+/// several runs; the spread is in `source`. "copy 8 MiB" is of one launch with warm caches, "copy 8
+/// MiB cold" after they were flushed; sizes that the device cannot hold twice are left out.
 Result<std::vector<hardware::Ceiling>> measure_ceilings(
     Device& device, const std::vector<std::uint64_t>& copy_bytes);
 
-/// The compute roof of a math path ("f32"), and the copy roof nearest to `bytes` by ratio.
+/// The compute roof of a math path ("f32", "bf16-tensor"). Arithmetic in f16 or bf16 that a device
+/// does in f32 has the roof of f32.
 Result<hardware::Ceiling> compute_ceiling(const std::vector<hardware::Ceiling>& ceilings,
                                           const std::string& math_path);
-Result<hardware::Ceiling> copy_ceiling(const std::vector<hardware::Ceiling>& ceilings,
-                                       double bytes);
+/// The copy roof whose buffer is nearest to `bytes` by ratio.
+Result<hardware::Ceiling> copy_ceiling(const std::vector<hardware::Ceiling>& ceilings, double bytes,
+                                       Caches caches = Caches::warm);
 
 }  // namespace burnish::device

@@ -276,6 +276,36 @@ TEST_F(PoclTest, ACrashNamesTheSignalAndTheKernel) {
   }
 }
 
+TEST_F(PoclTest, AKernelThatCallsTheSystemFindsItReadOnly) {
+  for (const Confinement confinement : {Confinement::bubblewrap, Confinement::namespaces}) {
+    Result<std::unique_ptr<Device>> device =
+        open_confined_device(info_, {{}, BURNISH_TEST_WORKER}, confinement);
+    ASSERT_TRUE(device.has_value());
+    device_ = std::move(*device);
+    // openat(AT_FDCWD, "/usr/…", O_CREAT | O_WRONLY): -EROFS. What it prints tells of its
+    // processes.
+    const auto result = run_once(
+        "__constant char kPath[] = \"/usr/burnish-was-here\";\n"
+        "__kernel void k(__global int* out) {\n"
+        "  long got;\n"
+        "  __asm__ volatile(\"movq $0600, %%r10; syscall\" : \"=a\"(got)\n"
+        "      : \"a\"(257L), \"D\"(-100L), \"S\"(kPath), \"d\"(0101L) : \"rcx\", \"r10\", "
+        "\"r11\", \"memory\");\n"
+        "  out[0] = (int)got;\n"
+        "  __asm__ volatile(\"syscall\" : \"=a\"(got) : \"a\"(39L) : \"rcx\", \"r11\", "
+        "\"memory\");\n"
+        "  out[1] = (int)got;\n}",
+        "k", 8, 1, 1);
+    if (!result && result.error().kind == ErrorKind::environment) continue;  // not allowed here
+    ASSERT_TRUE(result.has_value()) << result.error().to_string();
+    int got[2] = {};
+    std::memcpy(got, result->buffers.at("out").content.data(), sizeof got);
+    EXPECT_EQ(got[0], -30) << "EROFS";
+    EXPECT_LT(got[1], 10) << "its number in a process space of its own";
+    EXPECT_FALSE(fs::exists("/usr/burnish-was-here"));
+  }
+}
+
 TEST_F(PoclTest, AGigabyteOfPrintingIsStopped) {
   const auto result = run_once(
       "__kernel void chatter(__global uint* out) {\n"
