@@ -33,7 +33,6 @@ struct Times {
   bool compiled =
       false;  ///< the driver compiled on the way, so the times are not the kernels' alone
   std::string timer;
-  MetricSet clocks;
 };
 
 /// How far a run has come, so that the judge can hold each part to its own deadline.
@@ -65,6 +64,9 @@ class Executor {
   /// Puts `bytes` of other data into every cache.
   virtual Result<void> flush_caches(std::uint64_t bytes) = 0;
   virtual Result<Times> launch(const std::function<void(Progress, int launch)>& progress) = 0;
+
+  /// Clocks, temperature and throttling now; empty where nothing tells.
+  virtual MetricSet clocks() { return {}; }
 
   virtual Result<std::vector<CodeObject>> code() = 0;
   virtual Result<MetricSet> resources(const std::string& kernel) = 0;

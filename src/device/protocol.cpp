@@ -277,8 +277,7 @@ Json to_json(const Times& times) {
   return {{"device_seconds", times.device_seconds},
           {"launch_seconds", times.launch_seconds},
           {"compiled", times.compiled},
-          {"timer", times.timer},
-          {"clocks", to_json(times.clocks)}};
+          {"timer", times.timer}};
 }
 
 Json to_json(const MetricSet& metrics) {
@@ -385,11 +384,7 @@ Result<Times> times_from(const Json& json) {
   times.launch_seconds = doubles(fields, "launch_seconds");
   times.compiled = fields.boolean("compiled", false);
   times.timer = fields.string("timer");
-  const Json* clocks = fields.raw("clocks");
   BURNISH_TRY(fields.finish());
-  if (clocks != nullptr) {
-    BURNISH_TRY_ASSIGN(times.clocks, metrics_from(*clocks));
-  }
   const auto plausible = [](double seconds) { return std::isfinite(seconds) && seconds >= 0; };
   if (!plausible(times.device_seconds)) {
     return refused(fmt::format("the worker reports {} s on the device", times.device_seconds));

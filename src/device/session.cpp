@@ -368,7 +368,13 @@ Result<RunResult> WorkerSession::run(const RunRequest& request) {
   result.device_seconds = times.device_seconds;
   result.launch_seconds = std::move(times.launch_seconds);
   result.timer = std::move(times.timer);
-  result.clocks = std::move(times.clocks);
+  if (info_.backend == "cuda") {
+    Json message = Json::object();
+    message["do"] = "clocks";
+    BURNISH_TRY_ASSIGN(const WorkerReply reply,
+                       worker_->ask(message, {}, limits_.run, "reading the clocks"));
+    BURNISH_TRY_ASSIGN(result.clocks, metrics_from(reply.json));
+  }
   if (request.read_back == RunRequest::ReadBack::yes) {
     BURNISH_TRY_ASSIGN(result.buffers, read_back());
   }

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "device/cuda_compile.h"
+#include "device/cuda_executor.h"
 #include "device/device.h"
 #include "device/executor.h"
 #include "device/opencl_devices.h"
@@ -153,6 +155,7 @@ class Worker {
     if (verb == "launch") return launch();
     if (verb == "read") return read(request);
     if (verb == "code") return code();
+    if (verb == "clocks") return Reply{to_json(executor_->clocks()), {}};
     if (verb == "resources") {
       BURNISH_TRY_ASSIGN(const MetricSet metrics,
                          executor_->resources(request.value("kernel", "")));
@@ -259,6 +262,7 @@ class Worker {
 };
 
 constexpr std::array kBackends = {
+    Backend{"cuda", "cuda", list_cuda_devices, open_cuda_executor, cuda_compiler_identity},
     Backend{"opencl", "opencl", list_opencl_devices, open_opencl_executor, nullptr},
 };
 
