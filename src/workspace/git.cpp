@@ -1,9 +1,13 @@
 #include "workspace/git.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 
 #include "base/text.h"
 #include "workspace/record.h"
@@ -44,7 +48,44 @@ std::vector<Git::Change> parse_status(std::string_view text) {
   return changes;
 }
 
+/// A descriptor of .burnish/git.lock. Whoever runs git holds the lock shared and hands the
+/// descriptor to it, so that it is free only when that git has ended too.
+class SharedLock {
+ public:
+  explicit SharedLock(const fs::path& folder)
+      : fd_(::open((folder / ".burnish/git.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {}
+  SharedLock(const SharedLock&) = delete;
+  SharedLock& operator=(const SharedLock&) = delete;
+  ~SharedLock() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  /// -1 where there is no such file to be had: a workspace in the making, a read-only disk.
+  int fd() const { return fd_; }
+  bool lock(int operation) const {
+    int got;
+    do {
+      got = ::flock(fd_, operation);
+    } while (got != 0 && errno == EINTR);
+    return got == 0;
+  }
+
+ private:
+  int fd_;
+};
+
 }  // namespace
+
+Result<void> Git::settle(Clock& clock) const {
+  const SharedLock lock(folder_);
+  for (int waits = 0; lock.fd() >= 0 && !lock.lock(LOCK_EX | LOCK_NB); ++waits) {
+    if (waits == 500) {
+      return environment_error(fmt::format("a git still runs in {}", folder_.string()))
+          .with_hint("wait for it to end, or stop it");
+    }
+    clock.sleep(std::chrono::milliseconds(20));
+  }
+  return {};
+}
 
 Git::Git(fs::path folder, ProcessRunner& processes)
     : folder_(std::move(folder)), processes_(processes) {
@@ -88,6 +129,8 @@ Result<std::string> Git::run(const std::vector<std::string>& arguments, std::str
   spec.environment = environment_;
   spec.extra_environment = environment;
   spec.input = std::move(input);
+  const SharedLock lock(folder_);
+  if (lock.fd() >= 0 && lock.lock(LOCK_SH)) spec.pass_fds = {{lock.fd(), 3}};
   auto result = processes_.run(spec);
   if (!result) {
     return std::move(result.error())

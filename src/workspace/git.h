@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/process.h"
 
@@ -18,6 +19,9 @@ class Git {
  public:
   Git(fs::path folder, ProcessRunner& processes);
 
+  /// Waits until every git that another burnish started here has ended. A killed burnish takes its
+  /// git with it, but not at the same instant. Errors: environment when one still runs after 10 s.
+  Result<void> settle(Clock& clock) const;
   /// `git init` in the folder, with the branch main and no template. Errors: git is missing.
   Result<void> init() const;
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/text.h"
 #include "workspace/record_visit.h"
@@ -14,8 +13,8 @@ namespace burnish::workspace {
 
 namespace {
 
-std::string token(const std::string& key) {
-  return replace_all(replace_all(key, "~", "~0"), "/", "~1");
+std::string token(std::string_view key) {
+  return replace_all(replace_all(std::string(key), "~", "~0"), "/", "~1");
 }
 
 std::string described(const Json& value) {
@@ -52,16 +51,16 @@ class Reader {
   Reader(const Json& object, std::string pointer, Reading& reading)
       : object_(object), pointer_(std::move(pointer)), reading_(reading) {}
 
-  void text(const std::string& key, std::string& value) {
+  void text(std::string_view key, std::string& value) {
     if (const Json* found = find(key)) read_text(*found, at(key), value);
   }
-  void optional_text(const std::string& key, std::optional<std::string>& value) {
+  void optional_text(std::string_view key, std::optional<std::string>& value) {
     const Json* found = find(key);
     if (found == nullptr) return;
     std::string text;
     if (read_text(*found, at(key), text)) value = std::move(text);
   }
-  void loose(const std::string& key, std::string& value) {
+  void loose(std::string_view key, std::string& value) {
     const Json* found = find(key);
     if (found == nullptr) return;
     if (found->is_number()) {
@@ -70,7 +69,7 @@ class Reader {
       read_text(*found, at(key), value);
     }
   }
-  void choice(const std::string& key, std::string& value, const std::vector<std::string>& allowed) {
+  void choice(std::string_view key, std::string& value, const std::vector<std::string>& allowed) {
     const Json* found = find(key);
     if (found == nullptr) return;
     const std::string word = found->is_string() ? found->get<std::string>() : "";
@@ -85,7 +84,7 @@ class Reader {
         fmt::format("expected one of {}, found {}", join(allowed, ", "), described(*found)),
         near ? fmt::format("did you mean \"{}\"?", *near) : "");
   }
-  void number(const std::string& key, std::optional<double>& value) {
+  void number(std::string_view key, std::optional<double>& value) {
     const Json* found = find(key);
     if (found == nullptr) return;
     if (found->is_number()) {
@@ -94,7 +93,7 @@ class Reader {
       expect("a number", at(key), *found);
     }
   }
-  void integer(const std::string& key, std::optional<std::int64_t>& value) {
+  void integer(std::string_view key, std::optional<std::int64_t>& value) {
     const Json* found = find(key);
     if (found == nullptr) return;
     if (found->is_number_integer() &&
@@ -104,7 +103,7 @@ class Reader {
       expect("a whole number", at(key), *found);
     }
   }
-  void flag(const std::string& key, bool& value) {
+  void flag(std::string_view key, bool& value) {
     const Json* found = find(key);
     if (found == nullptr) return;
     if (found->is_boolean()) {
@@ -113,7 +112,7 @@ class Reader {
       expect("true or false", at(key), *found);
     }
   }
-  void version(const std::string& key, int& value) {
+  void version(std::string_view key, int& value) {
     const Json* found = find(key);
     if (found == nullptr) return;
     const auto number =
@@ -124,7 +123,7 @@ class Reader {
       expect("a version such as \"v3\"", at(key), *found);
     }
   }
-  void texts(const std::string& key, std::vector<std::string>& value) {
+  void texts(std::string_view key, std::vector<std::string>& value) {
     const Json* found = find(key);
     if (found == nullptr) return;
     if (!found->is_array()) return expect("an array of strings", at(key), *found);
@@ -135,7 +134,7 @@ class Reader {
       }
     }
   }
-  void numbers(const std::string& key, std::map<std::string, double>& value) {
+  void numbers(std::string_view key, std::map<std::string, double>& value) {
     each_member(key, "an object of numbers", [&](const std::string& name, const Json& element) {
       if (element.is_number()) {
         value[name] = element.get<double>();
@@ -144,13 +143,13 @@ class Reader {
       }
     });
   }
-  void words(const std::string& key, std::map<std::string, std::string>& value) {
+  void words(std::string_view key, std::map<std::string, std::string>& value) {
     each_member(key, "an object of strings", [&](const std::string& name, const Json& element) {
       std::string text;
       if (read_text(element, at(key) + "/" + token(name), text)) value[name] = std::move(text);
     });
   }
-  void interval(const std::string& key, std::optional<Interval>& value) {
+  void interval(std::string_view key, std::optional<Interval>& value) {
     const Json* found = find(key);
     if (found == nullptr) return;
     const auto bound = [&](const char* name) -> std::optional<double> {
@@ -166,7 +165,7 @@ class Reader {
     }
   }
   template <class F>
-  void object(const std::string& key, F&& fields) {
+  void object(std::string_view key, F&& fields) {
     const Json* found = find(key);
     if (found == nullptr) return;
     if (!found->is_object()) return expect("an object", at(key), *found);
@@ -175,7 +174,7 @@ class Reader {
     inner.refuse_unknown();
   }
   template <class T, class F>
-  void list(const std::string& key, std::vector<T>& value, F&& fields) {
+  void list(std::string_view key, std::vector<T>& value, F&& fields) {
     const Json* found = find(key);
     if (found == nullptr) return;
     if (!found->is_array()) return expect("an array of objects", at(key), *found);
@@ -192,23 +191,28 @@ class Reader {
   }
 
   void refuse_unknown() {
+    if (found_ == object_.size()) return;
     for (const auto& [key, value] : object_.items()) {
-      if (known_.contains(key)) continue;
+      if (knows(key)) continue;
       const auto near = nearest(key, {known_.begin(), known_.end()});
       reading_.refuse(at(key), value, "is not a known key",
                       near ? fmt::format("did you mean \"{}\"?", *near) : "");
     }
   }
-  const std::set<std::string>& known() const { return known_; }
+  bool knows(std::string_view key) const {
+    return std::find(known_.begin(), known_.end(), key) != known_.end();
+  }
 
  private:
   /// Null stands for a value that is not known, like an absent one.
-  const Json* find(const std::string& key) {
-    known_.insert(key);
+  const Json* find(std::string_view key) {
+    known_.push_back(key);
     const auto found = object_.find(key);
-    return found == object_.end() || found->is_null() ? nullptr : &*found;
+    if (found == object_.end()) return nullptr;
+    ++found_;
+    return found->is_null() ? nullptr : &*found;
   }
-  std::string at(const std::string& key) const { return pointer_ + "/" + token(key); }
+  std::string at(std::string_view key) const { return pointer_ + "/" + token(key); }
   void expect(std::string_view what, const std::string& pointer, const Json& value) {
     reading_.refuse(pointer, value, fmt::format("expected {}, found {}", what, described(value)));
   }
@@ -221,7 +225,7 @@ class Reader {
     return false;
   }
   template <class F>
-  void each_member(const std::string& key, std::string_view what, F&& read) {
+  void each_member(std::string_view key, std::string_view what, F&& read) {
     const Json* found = find(key);
     if (found == nullptr) return;
     if (!found->is_object()) return expect(what, at(key), *found);
@@ -231,7 +235,8 @@ class Reader {
   const Json& object_;
   std::string pointer_;
   Reading& reading_;
-  std::set<std::string> known_;
+  std::vector<std::string_view> known_;  ///< literals of visit_record()
+  std::size_t found_ = 0;                ///< how many of them the object has
 };
 
 // --- Writer ---
@@ -240,49 +245,49 @@ class Writer {
  public:
   explicit Writer(Json& object) : object_(object) {}
 
-  void text(const std::string& key, const std::string& value) { put(key, value); }
-  void optional_text(const std::string& key, const std::optional<std::string>& value) {
+  void text(std::string_view key, const std::string& value) { put(key, value); }
+  void optional_text(std::string_view key, const std::optional<std::string>& value) {
     put(key, value ? Json(*value) : Json());
   }
-  void loose(const std::string& key, const std::string& value) { put(key, value); }
-  void choice(const std::string& key, const std::string& value, const std::vector<std::string>&) {
+  void loose(std::string_view key, const std::string& value) { put(key, value); }
+  void choice(std::string_view key, const std::string& value, const std::vector<std::string>&) {
     put(key, value);
   }
-  void number(const std::string& key, const std::optional<double>& value) {
+  void number(std::string_view key, const std::optional<double>& value) {
     put(key, number_of(value));
   }
-  void integer(const std::string& key, const std::optional<std::int64_t>& value) {
+  void integer(std::string_view key, const std::optional<std::int64_t>& value) {
     put(key, value ? Json(*value) : Json());
   }
-  void flag(const std::string& key, bool value) { put(key, value); }
-  void version(const std::string& key, int value) {
+  void flag(std::string_view key, bool value) { put(key, value); }
+  void version(std::string_view key, int value) {
     put(key, value < 0 ? Json() : Json(fmt::format("v{}", value)));
   }
-  void texts(const std::string& key, const std::vector<std::string>& value) { put(key, value); }
-  void numbers(const std::string& key, const std::map<std::string, double>& value) {
+  void texts(std::string_view key, const std::vector<std::string>& value) { put(key, value); }
+  void numbers(std::string_view key, const std::map<std::string, double>& value) {
     Json object = Json::object();
     for (const auto& [name, number] : value) append(object, name, number_of(number));
     put(key, std::move(object));
   }
-  void words(const std::string& key, const std::map<std::string, std::string>& value) {
+  void words(std::string_view key, const std::map<std::string, std::string>& value) {
     Json object = Json::object();
     for (const auto& [name, word] : value) append(object, name, word);
     put(key, std::move(object));
   }
-  void interval(const std::string& key, const std::optional<Interval>& value) {
+  void interval(std::string_view key, const std::optional<Interval>& value) {
     Json object;
     if (value) object = {{"low", number_of(value->low)}, {"high", number_of(value->high)}};
     put(key, std::move(object));
   }
   template <class F>
-  void object(const std::string& key, F&& fields) {
+  void object(std::string_view key, F&& fields) {
     Json object = Json::object();
     Writer inner(object);
     fields(inner);
     put(key, std::move(object));
   }
   template <class T, class F>
-  void list(const std::string& key, const std::vector<T>& value, F&& fields) {
+  void list(std::string_view key, const std::vector<T>& value, F&& fields) {
     Json array = Json::array();
     for (const T& element : value) {
       Json object = Json::object();
@@ -299,11 +304,11 @@ class Writer {
     return value && std::isfinite(*value) ? Json(*value) : Json();
   }
   /// Behind the others, without the search that ordered_json makes for the key.
-  static void append(Json& object, const std::string& key, Json value) {
+  static void append(Json& object, std::string_view key, Json value) {
     static_cast<Json::object_t::Container&>(object.get_ref<Json::object_t&>())
         .emplace_back(key, std::move(value));
   }
-  void put(const std::string& key, Json value) { append(object_, key, std::move(value)); }
+  void put(std::string_view key, Json value) { append(object_, key, std::move(value)); }
 
   Json& object_;
 };
@@ -317,69 +322,69 @@ class Lister {
 
   using Kind = RecordField::Kind;
   template <class T>
-  void text(const std::string& key, T&) {
+  void text(std::string_view key, T&) {
     put(key, Kind::text);
   }
   template <class T>
-  void optional_text(const std::string& key, T&) {
+  void optional_text(std::string_view key, T&) {
     put(key, Kind::text);
   }
   template <class T>
-  void version(const std::string& key, T&) {
+  void version(std::string_view key, T&) {
     put(key, Kind::text);
   }
   template <class T>
-  void loose(const std::string& key, T&) {
+  void loose(std::string_view key, T&) {
     put(key, Kind::loose);
   }
   template <class T>
-  void number(const std::string& key, T&) {
+  void number(std::string_view key, T&) {
     put(key, Kind::number);
   }
   template <class T>
-  void integer(const std::string& key, T&) {
+  void integer(std::string_view key, T&) {
     put(key, Kind::integer);
   }
   template <class T>
-  void flag(const std::string& key, T&) {
+  void flag(std::string_view key, T&) {
     put(key, Kind::flag);
   }
   template <class T>
-  void texts(const std::string& key, T&) {
+  void texts(std::string_view key, T&) {
     put(key, Kind::texts);
   }
   template <class T>
-  void numbers(const std::string& key, T&) {
+  void numbers(std::string_view key, T&) {
     put(key, Kind::numbers);
   }
   template <class T>
-  void words(const std::string& key, T&) {
+  void words(std::string_view key, T&) {
     put(key, Kind::words);
   }
   template <class T>
-  void interval(const std::string& key, T&) {
+  void interval(std::string_view key, T&) {
     put(key, Kind::interval);
   }
   template <class T>
-  void choice(const std::string& key, T&, const std::vector<std::string>& allowed) {
+  void choice(std::string_view key, T&, const std::vector<std::string>& allowed) {
     put(key, Kind::choice, allowed);
   }
   template <class F>
-  void object(const std::string& key, F&& fields) {
-    Lister inner(fields_, prefix_ + key + ".");
+  void object(std::string_view key, F&& fields) {
+    Lister inner(fields_, prefix_ + std::string(key) + ".");
     fields(inner);
   }
   template <class T, class F>
-  void list(const std::string& key, std::vector<T>&, F&& fields) {
+  void list(std::string_view key, std::vector<T>&, F&& fields) {
     put(key, Kind::list);
     T element;
-    Lister inner(fields_, prefix_ + key + ".*.");
+    Lister inner(fields_, prefix_ + std::string(key) + ".*.");
     fields(inner, element);
   }
 
  private:
-  void put(const std::string& key, Kind kind, std::vector<std::string> allowed = {}) {
-    fields_.push_back({prefix_ + key, kind, std::move(allowed)});
+  void put(std::string_view key, Kind kind, std::vector<std::string> allowed = {}) {
+    fields_.push_back({prefix_ + std::string(key), kind, std::move(allowed)});
   }
 
   std::vector<RecordField>& fields_;
@@ -451,7 +456,7 @@ Result<Record> record_from_json(const Json& json, const std::string& file, Toler
   record.number = *number;
   Json other = Json::object();
   for (const auto& [key, value] : json.items()) {
-    if (!reader.known().contains(key)) other[key] = value;
+    if (!reader.knows(key)) other[key] = value;
   }
   for (const auto& [pointer, value] : reading.odd.items()) other[pointer] = value;
   record.set_other(other);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "evidence/evidence.h"
 #include "workspace/testing.h"
 
 namespace burnish::workspace {
@@ -62,6 +63,30 @@ TEST(Task, PythonKernelsNeedNoLaunchSpec) {
                  "burnish.toml");
   ASSERT_TRUE(task) << task.error().to_string();
   EXPECT_EQ(task->launch_file, "");
+}
+
+TEST(Task, ExamplesAreRead) {
+  auto& files = real_file_system();
+  const fs::path examples = fs::path(BURNISH_SOURCE_DIR) / "examples";
+  int read = 0;
+  for (const std::string& name : files.list(examples)) {
+    const fs::path folder = examples / name;
+    if (!files.exists(folder / "burnish.toml")) continue;
+    const auto task = parse_task(files.read(folder / "burnish.toml").value(), name);
+    ASSERT_TRUE(task) << task.error().to_string();
+    const auto launch = parse_launch(files.read(folder / task->launch_file).value(), name, *task);
+    ASSERT_TRUE(launch) << launch.error().to_string();
+    ++read;
+  }
+  EXPECT_GE(read, 4);
+}
+
+TEST(Task, CategoriesAreWrittenDown) {
+  const std::string page =
+      real_file_system().read(fs::path(BURNISH_SOURCE_DIR) / "docs/workspace.md").value();
+  for (const std::string& category : evidence::categories()) {
+    EXPECT_TRUE(contains(page, "`" + category + "`")) << category;
+  }
 }
 
 TEST(Task, MalformedTextsAreLocated) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -61,6 +62,23 @@ bool is_temporary(std::string_view name) {
 }
 
 std::string record_path(int number) { return fmt::format("memory/v{}.json", number); }
+
+bool is_dead(std::int64_t pid) {
+  return pid > 0 && ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+}
+
+/// The lock, unless a living process holds it. A process that was killed while it started a program
+/// leaves a copy of itself that holds the lock for an instant longer.
+Result<FileLock> take_lock(const fs::path& path, World& world) {
+  for (int waits = 0;; ++waits) {
+    auto lock = FileLock::try_lock(path);
+    if (lock || lock.error().kind != ErrorKind::environment || waits == 250) return lock;
+    const auto holder = world.files.read(path, 64);
+    const auto pid = holder ? parse_integer(trim(*holder)) : std::nullopt;
+    if (!pid || !is_dead(*pid)) return lock;
+    world.clock.sleep(std::chrono::milliseconds(20));
+  }
+}
 
 /// Why a path cannot be a file in the workspace that callers may read and write.
 std::string outside_problem(const fs::path& relative) {
@@ -135,7 +153,7 @@ Result<void> make_whole(const fs::path& folder, World& world,
   for (const std::string& name : world.files.list(parent)) {
     if (!name.starts_with(prefix)) continue;  // of a process that was killed in this place
     const auto pid = parse_integer(std::string_view(name).substr(prefix.size()));
-    if (pid && *pid > 0 && ::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH) {
+    if (pid && is_dead(*pid)) {
       BURNISH_TRY(world.files.remove_all(parent / name));
     }
   }
@@ -382,7 +400,8 @@ Result<Workspace> Workspace::open(const fs::path& folder, Access access, World w
   }
   auto state = std::make_unique<State>(path, access, world);
   if (access == Access::write) {
-    BURNISH_TRY_ASSIGN(state->lock, FileLock::try_lock(path / ".burnish/lock"));
+    BURNISH_TRY_ASSIGN(state->lock, take_lock(path / ".burnish/lock", world));
+    BURNISH_TRY(state->git.settle(world.clock));
     BURNISH_TRY(in_context(state->recover(), "recovering the workspace " + path.string()));
   }
   BURNISH_TRY_ASSIGN(const std::string text, read_plain_file(world.files, path, "burnish.toml"));

@@ -71,7 +71,8 @@ class Workspace {
   // Records (memory/), plans, reports.
   Result<std::vector<Record>> records() const;  ///< sorted by number; commit hashes resolved
   Result<Record> record(int number) const;
-  /// Errors: bug when the record contradicts itself or its reader would refuse it; v0 is never masked.
+  /// Errors: bug when the record contradicts itself or its reader would refuse it; v0 is never
+  /// masked.
   Result<void> put_record(const Record& record);
   /// Writes several records as one change: after a kill all of them are changed, or none. Those of
   /// versions that have a commit are committed with the subject; the others wait for theirs.
@@ -94,7 +95,8 @@ class Workspace {
   /// The newest commit with the trailer `Burnish-Version: v<N>`, absent when there is none.
   Result<std::optional<std::string>> commit_of(int version) const;
   Result<Files> candidate_at(const std::string& commit) const;
-  /// Working tree and index back to HEAD, for the candidate's files, memory, plans and reports.
+  /// Working tree and index back to HEAD, for the candidate's files, memory, plans, reports,
+  /// README.md and baseline_report.md; files that HEAD lacks are removed. Nothing else is touched.
   Result<void> restore();
   Result<bool> clean() const;  ///< nothing uncommitted among tracked and trackable files
   /// A git worktree at HEAD for an agent to work in; removed by drop_worktree().

@@ -612,6 +612,49 @@ TEST_F(WorkspaceTest, ChangesOfRecordsAreAllOrNothingWhereverTheProcessDies) {
   EXPECT_GE(undone, 1);
 }
 
+TEST_F(WorkspaceTest, ProcessesKilledAmidCommitsLeaveAHistoryThatCanBeTold) {
+  make();
+  int next = 0;
+  for (int round = 0; round < 8; ++round) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::setpgid(0, 0);
+      auto workspace = Workspace::open(folder_, Access::write, World{});
+      if (!workspace) ::_exit(2);
+      for (int number = next;; ++number) {
+        const std::string path = "memory/v" + std::to_string(number) + ".json";
+        Files files{{"kernel.cl", "// v" + std::to_string(number)},
+                    {"launch.toml", testing::kLaunch}};
+        if (!workspace->put_candidate(files) || !workspace->put_record(record_of(number)) ||
+            !workspace->commit("V", "", number, {"kernel.cl", path})) {
+          ::_exit(3);
+        }
+      }
+    }
+    ::usleep(150'000 + 37'000 * static_cast<useconds_t>(round));
+    ASSERT_EQ(::kill(child, SIGKILL), 0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "ended with " << WEXITSTATUS(status);
+
+    Workspace workspace = open(Access::write);
+    ASSERT_TRUE(workspace.restore());
+    EXPECT_TRUE(workspace.clean().value());
+    const auto records = workspace.records();
+    ASSERT_TRUE(records) << records.error().to_string();
+    ASSERT_GE(records->size(), static_cast<std::size_t>(next));  // nothing is lost
+    next = static_cast<int>(records->size());
+    for (const Record& record : *records) EXPECT_TRUE(record.git_commit_hash) << record.version;
+    if (next > 0) {
+      EXPECT_EQ(workspace.candidate()->at("kernel.cl"), "// v" + std::to_string(next - 1));
+    }
+    EXPECT_FALSE(workspace.commit_of(next).value());
+    ASSERT_TRUE(workspace.commit("Check", "", -1, {}));
+  }
+  EXPECT_GE(next, 1);
+}
+
 TEST_F(WorkspaceTest, APendingChangeOfAnotherKindIsRefused) {
   make();
   for (const char* text : {"{", "{}", "{\"subject\": \"s\", \"files\": {\"../x\": \"y\"}}",
