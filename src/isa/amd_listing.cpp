@@ -49,8 +49,8 @@ class Reader {
       : text_(text), file_(file), out_(listing) {}
 
   Result<void> read() {
-    // Lines of assembly are some 30 bytes, of disassembly 80.
-    out_.lines.reserve(std::min(text_.size() / 64, kMostLines));
+    // A line of assembly is some 35 bytes. Pages that are not reached cost nothing; growing does.
+    out_.lines.reserve(std::min(text_.size() / 32, kMostLines));
     const char* at = text_.data();
     const char* const end = at + text_.size();
     while (at < end) {
@@ -510,7 +510,9 @@ class Reader {
     if (at < rest.size() && rest[at] == '[') {
       at = std::min(rest.find(']', at), rest.size() - 1) + 1;
     } else {
-      while (at < rest.size() && rest[at] != ',' && !is_blank(rest[at]) && rest[at] != ';') {
+      // A disassembler puts its comment right behind a long line: "src1_sel:BYTE_0// 0032CC: …".
+      while (at < rest.size() && rest[at] != ',' && !is_blank(rest[at]) && rest[at] != ';' &&
+             rest[at] != '/') {
         if (rest[at] == '(') at = std::min(rest.find(')', at), rest.size() - 1);
         ++at;
       }

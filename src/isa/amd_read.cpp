@@ -274,6 +274,13 @@ Declared declared_in(const Listing& listing, std::string_view name, const Target
 Result<Reading> read_text(std::string_view bytes, const std::string& file) {
   Listing listing;
   BURNISH_TRY(read_listing(bytes, file, listing));
+  const bool any_known =
+      std::any_of(listing.lines.begin(), listing.lines.end(),
+                  [](const Line& line) { return line.opcode->instruction_class != "unknown"; });
+  if (!any_known && listing.kernels.empty()) {
+    return bad_input("the text holds no kernel: no instruction of AMD GPUs and no .amdhsa_kernel")
+        .at({file, 0, 0});
+  }
   Reading reading;
   const bool assembly = listing.kind == Listing::Kind::assembly;
   reading.kind = assembly ? "amdgcn-assembly" : "amdgcn-disassembly";
@@ -364,8 +371,7 @@ Result<Reading> read_text(std::string_view bytes, const std::string& file) {
     reading.kernels.push_back(std::move(kernel));
   }
   if (reading.kernels.empty()) {
-    return bad_input("the text holds no kernel: no instructions and no .amdhsa_kernel")
-        .at({file, 0, 0});
+    return bad_input("the text holds no kernel: none of its functions is one").at({file, 0, 0});
   }
   return reading;
 }

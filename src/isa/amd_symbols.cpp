@@ -12,7 +12,7 @@ using Value = std::optional<std::int64_t>;
 /// Bounds both parentheses and symbols that are defined by symbols, cycles included.
 constexpr int kMostDepth = 64;
 /// Bounds the work on symbols that are each defined twice by the one before.
-constexpr int kMostSteps = 10'000;
+constexpr int kMostSteps = 2'000;
 
 bool is_symbol(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||

@@ -224,14 +224,30 @@ class Finder {
 
   void resolve_targets() {
     const int count = instructions();
-    std::unordered_map<std::uint64_t, int> by_address;
-    by_address.reserve(index(count));
-    for (int i = count - 1; i >= 0; --i) by_address[kernel_.instructions[index(i)].address] = i;
     target_.assign(index(count), kNone);
+    // Addresses nearly always ascend; only others need a table.
+    const auto earlier = [](const Instruction& a, const Instruction& b) {
+      return a.address < b.address;
+    };
+    const bool ascending =
+        std::is_sorted(kernel_.instructions.begin(), kernel_.instructions.end(), earlier);
+    std::unordered_map<std::uint64_t, int> by_address;
+    for (int i = ascending ? -1 : count - 1; i >= 0; --i) {
+      by_address[kernel_.instructions[index(i)].address] = i;
+    }
     for (int i = 0; i < count && index(i) < flow_.size(); ++i) {
       const Flow& flow = flow_[index(i)];
       if (flow.kind != Flow::Kind::branch && flow.kind != Flow::Kind::conditional) continue;
       if (!flow.target) continue;
+      if (ascending) {
+        const auto found = std::lower_bound(
+            kernel_.instructions.begin(), kernel_.instructions.end(), *flow.target,
+            [](const Instruction& one, std::uint64_t address) { return one.address < address; });
+        if (found != kernel_.instructions.end() && found->address == *flow.target) {
+          target_[index(i)] = static_cast<int>(found - kernel_.instructions.begin());
+        }
+        continue;
+      }
       const auto found = by_address.find(*flow.target);
       if (found != by_address.end()) target_[index(i)] = found->second;
     }
