@@ -118,7 +118,7 @@ class Tuner : public Agent {
       Record::Search search;
       search.source = "card:" + hit.id;
       search.layer = "L1";
-      search.query = finding.id;
+      search.query = fmt::format("{} of v{}", finding.id, situation.parent);
       search.finding = finding.because;
       search.actionability = card->title + " (" + hit.why + ")";
       search.is_new = true;
