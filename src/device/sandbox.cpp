@@ -159,11 +159,35 @@ std::vector<std::string> confined_command(Confinement confinement, DeviceFiles f
   return command;
 }
 
+namespace {
+
+/// The folders with the system's own C++ library, when this program brings one (`make dist`): drivers
+/// are built against the system's, which may be newer, and only one can be loaded.
+std::string system_library_path() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path name = "libstdc++.so.6";
+  if (error || !fs::exists(program.parent_path().parent_path() / "lib" / name, error)) return "";
+  std::string path;
+  for (const char* folder : {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"}) {
+    if (!fs::exists(folder / name, error)) continue;
+    if (!path.empty()) path += ':';
+    path += folder;
+  }
+  return path;
+}
+
+}  // namespace
+
 std::map<std::string, std::string> worker_environment(Confinement confinement,
                                                       const fs::path& folder) {
   std::map<std::string, std::string> environment;
   for (const char* name : kKept) {
     if (const char* value = std::getenv(name)) environment[name] = value;
+  }
+  if (const std::string path = system_library_path(); !path.empty()) {
+    std::string& folders = environment["LD_LIBRARY_PATH"];
+    folders += (folders.empty() ? "" : ":") + path;
   }
   environment["LC_ALL"] = "C";
   for (const char* name : {"HOME", "TMPDIR", "XDG_CACHE_HOME", "CUDA_CACHE_PATH"}) {
@@ -172,6 +196,9 @@ std::map<std::string, std::string> worker_environment(Confinement confinement,
   // A cache of the session's own: a shared one would hide what compiling costs and mix candidates.
   environment["POCL_CACHE_DIR"] = (folder / "pocl").string();
   environment["POCL_AFFINITY"] = "1";
+#ifdef __SANITIZE_ADDRESS__
+  environment["ASAN_OPTIONS"] += ":handle_segv=0:handle_sigbus=0:handle_abort=0:detect_leaks=0";
+#endif
   environment["BURNISH_WORKER_FOLDER"] = folder.string();
   environment[kConfinementVariable] =
       confinement == Confinement::namespaces ? "namespaces" : "outside";

@@ -232,6 +232,7 @@ Result<std::string> Loop::recover() {
     BURNISH_TRY(files.remove_all(workspace_.folder() / report_path(entry.version)));
   }
   // A commit or restore without its commit is simply due again: record and report are still there.
+  if (commits) BURNISH_TRY(workspace_.unstage());
   BURNISH_TRY(workspace_.append("undone", Phase::done, entry.version, {{"event", entry.event}}));
   return fmt::format("`{}` of v{} had been cut off: undid it", entry.event, entry.version);
 }

@@ -193,6 +193,11 @@ Result<void> Git::commit(const std::string& message, const std::vector<std::stri
   return {};
 }
 
+Result<void> Git::unstage() const {
+  BURNISH_TRY(run({"reset", "--quiet", "--mixed"}));
+  return {};
+}
+
 Result<void> Git::restore(const std::vector<std::string>& paths) const {
   if (paths.empty()) return {};
   BURNISH_TRY(run({"restore", "--source=HEAD", "--staged", "--worktree", "--pathspec-from-file=-",

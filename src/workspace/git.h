@@ -39,6 +39,8 @@ class Git {
   Result<void> commit(const std::string& message, const std::vector<std::string>& paths) const;
   /// Index and files back to HEAD; a file that HEAD lacks goes from the index only.
   Result<void> restore(const std::vector<std::string>& paths) const;
+  /// The whole index back to HEAD; files stay as they are.
+  Result<void> unstage() const;
   /// Version → newest commit with the trailer `Burnish-Version: v<N>`.
   Result<std::map<int, std::string>> versions() const;
   /// Contents at a commit, of the files in order; absent files are absent.

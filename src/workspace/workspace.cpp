@@ -614,6 +614,11 @@ Result<void> Workspace::restore() {
   return state_->git.restore(tracked);
 }
 
+Result<void> Workspace::unstage() {
+  BURNISH_TRY(state_->require_write("unstage()"));
+  return state_->git.unstage();
+}
+
 Result<bool> Workspace::clean() const {
   BURNISH_TRY_ASSIGN(const auto changes, state_->git.changes({}));
   return changes.empty();

@@ -98,6 +98,8 @@ class Workspace {
   /// Working tree and index back to HEAD, for the candidate's files, memory, plans, reports,
   /// README.md and baseline_report.md; files that HEAD lacks are removed. Nothing else is touched.
   Result<void> restore();
+  /// The index back to HEAD, the working tree as it is: after a commit that was cut off.
+  Result<void> unstage();
   Result<bool> clean() const;  ///< nothing uncommitted among tracked and trackable files
   /// A git worktree at HEAD for an agent to work in; removed by drop_worktree().
   Result<fs::path> make_worktree(const std::string& name);
