@@ -107,7 +107,11 @@ Operand parse_operand(std::string_view text) {
   const std::size_t open = text.find('(');
   if (open == std::string_view::npos || !text.ends_with(')')) return operand;
   operand.kind = Operand::Kind::memory;
-  operand.memory.displacement = number(text.substr(0, open)).value_or(0);
+  // Displacements have 32 bits; what is larger is no disassembly.
+  const std::int64_t displacement = number(text.substr(0, open)).value_or(0);
+  if (displacement == static_cast<std::int32_t>(displacement)) {
+    operand.memory.displacement = displacement;
+  }
   const auto parts = split(text.substr(open + 1, text.size() - open - 2), ',');
   if (!parts.empty()) operand.memory.base = parse_register(trim(parts[0]));
   if (parts.size() > 1) operand.memory.index = parse_register(trim(parts[1]));

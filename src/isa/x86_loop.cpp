@@ -15,7 +15,8 @@ namespace burnish::isa::x86 {
 namespace {
 
 constexpr int kRegisters = 32;
-constexpr int kLineBytes = 64;  // of every x86 processor's caches
+constexpr int kTracedBack = 4096;  // instructions; further back a register's origin is not sought
+constexpr int kLineBytes = 64;     // of every x86 processor's caches
 
 bool is_general(const Operand& operand) {
   return operand.kind == Operand::Kind::reg && operand.reg.kind == RegisterKind::general;
@@ -43,11 +44,17 @@ struct Step {
 };
 constexpr Step kStays{Step::Kind::constant, 0};
 
+/// Steps beyond any real stride are as good as unknown, and so sums and products stay in range.
+bool plausible(std::int64_t step) { return step > -(1ll << 40) && step < (1ll << 40); }
+
+Step constant(std::int64_t bytes) {
+  return plausible(bytes) ? Step{Step::Kind::constant, bytes} : Step{};
+}
+
 Step scaled(const Step& step, std::int64_t factor) {
   if (step.kind != Step::Kind::constant) return step;
-  // Steps beyond any real stride are as good as unknown, and products stay in range.
-  if (std::abs(step.bytes) > (1ll << 40) || std::abs(factor) > (1ll << 20)) return {};
-  return {Step::Kind::constant, step.bytes * factor};
+  if (factor < -(1 << 20) || factor > (1 << 20)) return {};
+  return constant(step.bytes * factor);
 }
 Step sum(const Step& a, const Step& b) {
   if (a.kind == Step::Kind::loaded || b.kind == Step::Kind::loaded) return {Step::Kind::loaded, 0};
@@ -55,7 +62,7 @@ Step sum(const Step& a, const Step& b) {
   if (a.kind == Step::Kind::runtime || b.kind == Step::Kind::runtime) {
     return {Step::Kind::runtime, 0};
   }
-  return {Step::Kind::constant, a.bytes + b.bytes};
+  return constant(a.bytes + b.bytes);
 }
 
 /// Follows the general registers through one iteration.
@@ -138,7 +145,8 @@ class Strides {
     const Operand& from = d.operands.front();
     const bool adds = m.starts_with("add") || m.starts_with("sub");
     if (adds && from.kind == Operand::Kind::immediate) {
-      return Step{Step::Kind::constant, m.starts_with("add") ? from.immediate : -from.immediate};
+      const Step step = constant(from.immediate);
+      return m.starts_with("add") ? step : scaled(step, -1);
     }
     if (adds && is_general(from)) return Step{Step::Kind::runtime, 0};
     if (m.starts_with("lea") && from.kind == Operand::Kind::memory &&
@@ -205,7 +213,8 @@ bool in_private_array(const std::vector<Decoded>& code, int before, const Memory
   }
   const auto from_frame = [&](Register reg) {
     int hops = 0;
-    for (int i = before - 1; i >= 0 && hops < 4; --i) {
+    const int last = std::max(0, before - kTracedBack);
+    for (int i = before - 1; i >= last && hops < 4; --i) {
       const Decoded& d = code[at(i)];
       if (reg.kind != RegisterKind::general || Strides::written(d) != reg.number) continue;
       const Operand& from = d.operands.front();
