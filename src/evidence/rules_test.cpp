@@ -284,7 +284,8 @@ std::string read_text(const std::string& path) {
 class Documented {
  public:
   Documented() {
-    for (const auto line : split_lines(read_text(BURNISH_SOURCE_DIR "/docs/metrics.md"))) {
+    const std::string text = read_text(BURNISH_SOURCE_DIR "/docs/metrics.md");
+    for (const auto line : split_lines(text)) {
       const auto cells = split(line, '|');
       if (cells.size() < 4) continue;
       auto values = words(cells[2]);
@@ -398,6 +399,9 @@ MetricSet with_zeros(MetricSet metrics) {
   metrics.add(number("isa.instructions", 100));
   metrics.add(number("isa.vmem_store", 10));
   metrics.add(number("isa.atomic", 0));
+  for (const char* name : {"workloads.best_utilization_pct", "workloads.worst_utilization_pct"}) {
+    metrics.add(number(name, metrics.value("roofline.utilization_pct").value_or(50), "%"));
+  }
   return metrics;
 }
 
