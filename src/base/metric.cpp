@@ -28,7 +28,9 @@ std::string told(const Metric& metric) {
 }  // namespace
 
 void MetricSet::add(Metric metric) {
-  const auto [at, is_new] = metrics_.try_emplace(metric.name, metric);
+  std::string name = metric.name;
+  // Left as it is when the name is taken.
+  const auto [at, is_new] = metrics_.try_emplace(std::move(name), std::move(metric));
   if (is_new || !differ(at->second, metric)) return;
   disagreements_.push_back(metric.name + ": " + told(at->second) + ", " + told(metric));
 }

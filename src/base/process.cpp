@@ -19,6 +19,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
+// What a program that has closed its pipe, or was told to end, may take to do so.
+constexpr milliseconds kGrace{1000};
+
 ProcessTree::Time after(milliseconds duration) {
   // Far enough for anybody, and it cannot overflow the clock.
   return steady_clock::now() + std::min<milliseconds>(duration, std::chrono::hours(24 * 365));
@@ -98,7 +101,7 @@ struct ChildProcess::State {
 
   Error ended(std::string_view doing) {
     // It may have closed its pipes a moment before its end.
-    const ProcessTree::Time soon = after(milliseconds(200));
+    const ProcessTree::Time soon = after(kGrace);
     while (!tree->ended() && !tree->gone() && steady_clock::now() < soon) tree->pump(soon);
     std::string how = "closed its pipe";
     if (tree->ended()) {
@@ -188,7 +191,7 @@ std::string ChildProcess::errors() const {
 ProcessResult ChildProcess::finish() {
   ProcessTree& tree = *state_->tree;
   tree.close_input();
-  const ProcessTree::Time soon = after(milliseconds(200));
+  const ProcessTree::Time soon = after(kGrace);
   while (!tree.ended() && !tree.gone() && steady_clock::now() < soon) tree.pump(soon);
   tree.kill(ProcessResult::End::exited);
   tree.wait_until_gone();

@@ -68,7 +68,7 @@ class ChildProcess {
   Result<std::string> read(std::size_t size, std::chrono::milliseconds deadline);
   /// What it wrote to standard error so far, the last `output_limit` bytes.
   std::string errors() const;
-  /// Closes its standard input, gives it 200 ms to end by itself, kills the tree and says how the
+  /// Closes its standard input, gives it a second to end by itself, kills the tree and says how the
   /// child ended. `output` is what was never read.
   ProcessResult finish();
   int pid() const;

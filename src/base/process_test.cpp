@@ -20,10 +20,13 @@ using std::chrono::seconds;
 using std::chrono::steady_clock;
 using End = ProcessResult::End;
 
+/// Bounds how long a failure takes; nothing that works comes near it, on a busy machine either.
+constexpr seconds kSoon{60};
+
 ProcessSpec program(std::vector<std::string> argv) {
   ProcessSpec spec;
   spec.argv = std::move(argv);
-  spec.deadline = seconds(20);
+  spec.deadline = kSoon;
   return spec;
 }
 
@@ -44,7 +47,7 @@ bool is_alive(std::int64_t pid) {
 }
 
 bool dies_soon(std::int64_t pid) {
-  for (int i = 0; i < 200 && is_alive(pid); ++i) std::this_thread::sleep_for(milliseconds(10));
+  for (int i = 0; i < 2000 && is_alive(pid); ++i) std::this_thread::sleep_for(milliseconds(10));
   return !is_alive(pid);
 }
 
@@ -78,7 +81,6 @@ TEST(Process, TellsOutputErrorsAndTheEnd) {
 TEST(Process, MeasuresTheWallTimeOfTheProgramItself) {
   const ProcessResult result = run(shell("sleep 0.2"));
   EXPECT_GE(result.wall, milliseconds(200));
-  EXPECT_LT(result.wall, seconds(5));
 }
 
 TEST(Process, AMissingProgramIsNamed) {
@@ -158,66 +160,73 @@ TEST(Process, AProgramThatDoesNotReadItsInputHarmsNobody) {
 
 TEST(Process, ADeadlineEndsATreeThatIgnoresSigterm) {
   ProcessSpec spec = shell("trap '' TERM; sleep 300 & echo $$; echo $!; while :; do sleep 1; done");
-  spec.deadline = milliseconds(150);
-  const auto before = steady_clock::now();
+  spec.deadline = milliseconds(1000);
   const ProcessResult result = run(spec);
   EXPECT_EQ(result.end, End::timed_out);
   EXPECT_EQ(result.code, SIGKILL);
-  EXPECT_TRUE(result.describe().starts_with("was stopped after 1.")) << result.describe();
-  EXPECT_LT(steady_clock::now() - before, seconds(5));
-  for (const std::int64_t pid : pids_in(result.output)) EXPECT_FALSE(is_alive(pid));
+  EXPECT_GE(result.wall, milliseconds(1900));  // a second to tidy up in
+  EXPECT_LT(result.wall, seconds(30));
+  EXPECT_TRUE(result.describe().starts_with("was stopped after ")) << result.describe();
+  const auto pids = pids_in(result.output);
+  EXPECT_EQ(pids.size(), 2u);
+  for (const std::int64_t pid : pids) EXPECT_FALSE(is_alive(pid));
 }
 
 TEST(Process, ADeadlineLetsAProgramTidyUp) {
   ProcessSpec spec = shell("trap 'echo tidy; exit 7' TERM; echo up; while :; do sleep 0.02; done");
-  spec.deadline = milliseconds(300);
+  spec.deadline = milliseconds(1000);
   const ProcessResult result = run(spec);
   EXPECT_EQ(result.end, End::timed_out);
   EXPECT_EQ(result.code, 7);
   EXPECT_EQ(result.output, "up\ntidy\n");
-  EXPECT_LT(result.wall, milliseconds(1200));
 }
 
-// Escapes: into a session of its own, through a double fork, without the environment, and with
-// the pipes let go.
-constexpr const char* kEscapes =
-    "sleep 300 & echo $!\n"
-    "setsid sleep 300 & echo $!\n"
-    "(setsid sh -c 'echo $$; exec sleep 300' &) \n"
-    "(env -i setsid sh -c 'sh -c \"echo \\$\\$; exec sleep 300 >/dev/null 2>&1 </dev/null\" &' &)\n"
-    "sleep 0.3\n";
+/// Starts what escapes: into a session of its own, through a double fork, without the environment,
+/// and with the pipes let go; then waits until each has written its pid to the file `pids`.
+constexpr const char* kEscapes = R"(
+sleep 300 & echo $! >> pids
+setsid sleep 300 & echo $! >> pids
+(setsid sh -c 'echo $$ >> pids; exec sleep 300' &)
+(env -i setsid sh -c 'sh -c "echo \$\$ >> pids; exec sleep 300 >/dev/null 2>&1 </dev/null" &' &)
+until [ $(wc -l < pids) = 4 ]; do sleep 0.01; done
+)";
+
+void expect_all_dead(const fs::path& folder) {
+  const auto pids = pids_in(*real_file_system().read(folder / "pids"));
+  EXPECT_EQ(pids.size(), 4u);
+  for (const std::int64_t pid : pids) EXPECT_FALSE(is_alive(pid)) << pid;
+}
 
 TEST(Process, NoDescendantOutlivesTheProgram) {
-  const ProcessResult result = run(shell(kEscapes));
-  EXPECT_TRUE(result.ok());
-  const auto pids = pids_in(result.output);
-  EXPECT_EQ(pids.size(), 4u);
-  for (const std::int64_t pid : pids) EXPECT_FALSE(is_alive(pid)) << pid;
+  const auto folder = TemporaryFolder::make();
+  ProcessSpec spec = shell(kEscapes);
+  spec.folder = folder->path();
+  EXPECT_TRUE(run(spec).ok());
+  expect_all_dead(folder->path());
 }
 
-TEST(Process, NoDescendantOutlivesADeadline) {
-  ProcessSpec spec = shell(std::string(kEscapes) + "sleep 300");
-  spec.deadline = milliseconds(600);
-  const ProcessResult result = run(spec);
-  EXPECT_EQ(result.end, End::timed_out);
-  const auto pids = pids_in(result.output);
-  EXPECT_EQ(pids.size(), 4u);
-  for (const std::int64_t pid : pids) EXPECT_FALSE(is_alive(pid)) << pid;
+TEST(Process, NoDescendantOutlivesALimit) {
+  const auto folder = TemporaryFolder::make();
+  ProcessSpec spec = shell(std::string(kEscapes) + "exec yes");
+  spec.folder = folder->path();
+  spec.output_limit = 1000;
+  EXPECT_EQ(run(spec).end, End::output_limit);
+  expect_all_dead(folder->path());
 }
 
 TEST(Process, AForkingChainIsCaught) {
   // Each link starts the next in a new session and ends.
   ProcessSpec spec = shell(
-      "cat > link; chmod +x link; ./link &\n"
-      "sleep 0.3; touch seen; exit 0");
+      "cat > link; chmod +x link; touch count; ./link &\n"
+      "until [ $(wc -l < count) -gt 10 ]; do sleep 0.01; done");
   const auto folder = TemporaryFolder::make();
   spec.folder = folder->path();
   spec.input = "#!/bin/sh\necho x >> count\nsetsid ./link &\n";
   EXPECT_TRUE(run(spec).ok());
   const auto links = [&] { return fs::file_size(folder->path() / "count"); };
   const auto before = links();
-  EXPECT_GT(before, 10u);
-  std::this_thread::sleep_for(milliseconds(100));
+  EXPECT_GT(before, 20u);
+  std::this_thread::sleep_for(milliseconds(300));
   EXPECT_EQ(links(), before);
 }
 
@@ -233,7 +242,7 @@ TEST(Process, TheTreeDiesWithThisProcess) {
     (void)real_process_runner().run(spec);
     ::_exit(0);
   }
-  for (int i = 0; i < 500 && !fs::exists(file); ++i) std::this_thread::sleep_for(milliseconds(10));
+  for (int i = 0; i < 6000 && !fs::exists(file); ++i) std::this_thread::sleep_for(milliseconds(10));
   const auto pids = pids_in(*real_file_system().read(file));
   ASSERT_EQ(pids.size(), 2u);
   for (const std::int64_t pid : pids) EXPECT_TRUE(is_alive(pid));
@@ -262,7 +271,6 @@ TEST(Process, LimitsTheMemoryOfTheWholeTree) {
   spec.memory_limit = 100u << 20;
   const ProcessResult result = run(spec);
   EXPECT_EQ(result.end, End::memory_limit);
-  EXPECT_LT(result.wall, seconds(15));
   spec = shell("head -c 30000000 /dev/zero | tail | wc -c");
   spec.memory_limit = 100u << 20;
   EXPECT_EQ(trim(run(spec).output), "30000000");
@@ -332,8 +340,8 @@ TEST(Process, LeavesTheChildrenOfOthersAlone) {
   ProcessSpec spec = shell("sleep 300");
   spec.deadline = milliseconds(50);
   (void)run(spec);
-  EXPECT_TRUE(child->write("alive", seconds(5)));
-  EXPECT_EQ(*child->read(5, seconds(5)), "alive");
+  EXPECT_TRUE(child->write("alive", kSoon));
+  EXPECT_EQ(*child->read(5, kSoon), "alive");
   int status = 0;
   EXPECT_EQ(::waitpid(stranger, &status, 0), stranger);
   EXPECT_EQ(WEXITSTATUS(status), 42);
@@ -376,10 +384,10 @@ TEST(ChildProcess, AnswersAndEnds) {
   EXPECT_TRUE(is_alive(child->pid()));
   const std::string big(1'000'000, 'y');
   for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(child->write(big, seconds(10)));  // more than two pipes hold
-    ASSERT_EQ(*child->read(big.size(), seconds(10)), big);
+    ASSERT_TRUE(child->write(big, kSoon));  // more than two pipes hold
+    ASSERT_EQ(*child->read(big.size(), kSoon), big);
   }
-  EXPECT_TRUE(child->write("rest", seconds(1)));
+  EXPECT_TRUE(child->write("rest", kSoon));
   ChildProcess moved = std::move(*child);
   const ProcessResult result = moved.finish();
   EXPECT_EQ(result.describe(), "exited with 0");  // the end of its input
@@ -390,7 +398,7 @@ TEST(ChildProcess, ADeadlineKillsIt) {
   auto child = ChildProcess::start(shell("trap '' TERM; setsid sleep 300 & echo $!; wait"));
   ASSERT_TRUE(child);
   std::string line;
-  while (!line.ends_with('\n')) line += *child->read(1, seconds(5));
+  while (!line.ends_with('\n')) line += *child->read(1, kSoon);
   const auto silent = child->read(1, milliseconds(50));
   ASSERT_FALSE(silent);
   EXPECT_EQ(silent.error().kind, ErrorKind::timeout);
@@ -409,19 +417,19 @@ TEST(ChildProcess, AWriteThatNobodyReadsTimesOut) {
 TEST(ChildProcess, AnEndIsToldWithItsLastWords) {
   auto child = ChildProcess::start(shell("echo part; echo 'device lost' >&2; exit 5"));
   ASSERT_TRUE(child);
-  const auto answer = child->read(100, seconds(5));
+  const auto answer = child->read(100, kSoon);
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().kind, ErrorKind::environment);
   EXPECT_EQ(answer.error().message,
             "`/bin/sh` exited with 5 before it had answered; its last words: device lost");
-  EXPECT_FALSE(child->write("x", seconds(1)));
-  EXPECT_EQ(*child->read(5, seconds(1)), "part\n");
+  EXPECT_FALSE(child->write("x", kSoon));
+  EXPECT_EQ(*child->read(5, kSoon), "part\n");
   EXPECT_EQ(child->errors(), "device lost\n");
   const ProcessResult result = child->finish();
   EXPECT_EQ(result.end, End::exited);
   EXPECT_EQ(result.code, 5);
   auto crashed = ChildProcess::start(shell("kill -ABRT $$"));
-  EXPECT_TRUE(contains(crashed->read(1, seconds(5)).error().message, "was killed by SIGABRT"));
+  EXPECT_TRUE(contains(crashed->read(1, kSoon).error().message, "was killed by SIGABRT"));
 }
 
 TEST(ChildProcess, KeepsNoMoreThanItsLimit) {
@@ -429,8 +437,8 @@ TEST(ChildProcess, KeepsNoMoreThanItsLimit) {
   spec.output_limit = 100'000;
   auto child = ChildProcess::start(spec);
   ASSERT_TRUE(child);
-  EXPECT_EQ(child->read(100'001, seconds(1)).error().kind, ErrorKind::bad_input);
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(child->read(100'000, seconds(5)));
+  EXPECT_EQ(child->read(100'001, kSoon).error().kind, ErrorKind::bad_input);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(child->read(100'000, kSoon));
   EXPECT_LE(child->errors().size(), 100'000u);
   const ProcessResult result = child->finish();
   EXPECT_EQ(result.end, End::signalled);
@@ -444,7 +452,7 @@ TEST(ChildProcess, TooManyErrorsEndItWhenThatIsAsked) {
   spec.error_limit = 1000;
   auto child = ChildProcess::start(spec);
   ASSERT_TRUE(child);
-  EXPECT_TRUE(contains(child->read(1, seconds(5)).error().message, "printed more than is allowed"));
+  EXPECT_TRUE(contains(child->read(1, kSoon).error().message, "printed more than is allowed"));
   EXPECT_EQ(child->errors().size(), 1000u);
   EXPECT_EQ(child->finish().end, End::output_limit);
 }
@@ -453,7 +461,7 @@ TEST(ChildProcess, OutgrowingItsMemoryEndsIt) {
   ProcessSpec spec = shell("head -c 300000000 /dev/zero | tail >/dev/null; sleep 300");
   spec.memory_limit = 100u << 20;
   auto child = ChildProcess::start(spec);
-  const auto answer = child->read(1, seconds(15));
+  const auto answer = child->read(1, kSoon);
   ASSERT_FALSE(answer);
   EXPECT_TRUE(contains(answer.error().message, "more memory than is allowed"))
       << answer.error().message;
@@ -477,8 +485,8 @@ TEST(ChildProcess, ItsWatcherKeepsNoCopyOfOurMemory) {
   }
   EXPECT_LT(pages * ::sysconf(_SC_PAGESIZE), 100 << 20);
   EXPECT_EQ(large.back(), 'x');
-  ASSERT_TRUE(child->write("still there", seconds(5)));
-  EXPECT_EQ(*child->read(11, seconds(5)), "still there");
+  ASSERT_TRUE(child->write("still there", kSoon));
+  EXPECT_EQ(*child->read(11, kSoon), "still there");
   EXPECT_EQ(child->finish().describe(), "exited with 0");
 }
 

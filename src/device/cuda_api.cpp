@@ -58,6 +58,8 @@ Result<CudaApi> load_api() {
                         load(library, "cuEventRecordWithFlags", api.event_record_with_flags) &&
                         load(library, "cuEventElapsedTime", api.event_elapsed) &&
                         load(library, "cuLaunchKernel", api.launch_kernel) &&
+                        load(library, "cuProfilerStart", api.profiler_start) &&
+                        load(library, "cuProfilerStop", api.profiler_stop) &&
                         load(library, "cuGraphInstantiateWithFlags", api.graph_instantiate) &&
                         load(library, "cuGraphUpload", api.graph_upload) &&
                         load(library, "cuGraphLaunch", api.graph_launch) &&

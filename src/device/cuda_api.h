@@ -120,6 +120,8 @@ struct CudaApi {
                               unsigned shared_bytes, cu::Stream, void** parameters, void** extra);
   cu::Status (*launch_kernel_ex)(const cu::LaunchConfig*, cu::Function, void** parameters,
                                  void** extra);  ///< may be null
+  cu::Status (*profiler_start)();
+  cu::Status (*profiler_stop)();
   cu::Status (*graph_instantiate)(cu::GraphExec*, cu::Graph, unsigned long long flags);
   cu::Status (*graph_upload)(cu::GraphExec, cu::Stream);
   cu::Status (*graph_launch)(cu::GraphExec, cu::Stream);

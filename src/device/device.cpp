@@ -21,21 +21,17 @@ constexpr std::chrono::milliseconds kListDeadline{15'000};
 
 class WorkerDevice : public Device {
  public:
-  WorkerDevice(DeviceInfo info, fs::path program, Confinement confinement, const fs::path& cache)
-      : info_(std::move(info)),
-        program_(std::move(program)),
-        confinement_(confinement),
-        cache_(cache) {}
+  WorkerDevice(DeviceInfo info, WorkerOptions worker, const fs::path& cache)
+      : info_(std::move(info)), worker_(std::move(worker)), cache_(cache) {}
   const DeviceInfo& info() const override { return info_; }
   Result<std::unique_ptr<Session>> open(const Source& source, const Limits& limits) override {
-    return open_session(info_, program_, confinement_, cache_, source, limits);
+    return open_session(info_, worker_, cache_, source, limits);
   }
   Result<void> probe() override { return probe_device(*this); }
 
  private:
   DeviceInfo info_;
-  fs::path program_;
-  Confinement confinement_;
+  WorkerOptions worker_;
   BinaryCache cache_;
 };
 
@@ -72,8 +68,10 @@ std::string what_there_is(const std::vector<DeviceInfo>& devices,
   return text;
 }
 
+/// PoCL calls its platform "Portable Computing Language", and itself by name in its version only.
 bool is_called(const DeviceInfo& info, std::string_view part) {
-  return contains(to_lower(info.platform), part) || contains(to_lower(info.name), part);
+  return contains(to_lower(info.platform), part) || contains(to_lower(info.name), part) ||
+         contains(to_lower(info.driver), part);
 }
 
 }  // namespace
@@ -91,6 +89,8 @@ std::vector<DeviceInfo> list_devices(std::vector<std::string>& problems, const f
   for (const Backend& backend : backends()) {
     Result<std::vector<DeviceInfo>> found = ask_backend(std::string(backend.name), "", program);
     if (found) {
+      // A simulator that the loader's folder names is slower than any device and no device at all.
+      std::erase_if(*found, [](const DeviceInfo& info) { return info.id == kSimulatorId; });
       devices.insert(devices.end(), found->begin(), found->end());
       continue;
     }
@@ -146,9 +146,12 @@ Result<std::unique_ptr<Device>> open_confined_device(const DeviceInfo& info,
   if (find_backend(info.backend) == nullptr) {
     return environment_error(fmt::format("this burnish cannot run {} devices", info.backend));
   }
-  BURNISH_TRY_ASSIGN(fs::path program, worker_program(options.program));
+  WorkerOptions worker;
+  BURNISH_TRY_ASSIGN(worker.program, worker_program(options.program));
+  worker.wrapper = options.wrapper;
+  worker.confinement = options.wrapper.empty() ? confinement : Confinement::process_group;
   return std::unique_ptr<Device>(
-      std::make_unique<WorkerDevice>(info, std::move(program), confinement, options.cache_folder));
+      std::make_unique<WorkerDevice>(info, std::move(worker), options.cache_folder));
 }
 
 Result<std::unique_ptr<Device>> open_device(const DeviceInfo& info, const DeviceOptions& options) {

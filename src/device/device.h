@@ -197,9 +197,14 @@ class Device {
 
 /// `cache_folder` keeps built binaries by content hash; empty: no cache. `program` is the burnish
 /// binary that is started as `burnish worker` (empty: this one, /proc/self/exe).
+/// `wrapper` is put before that command line: a profiler or a sanitizer that runs its target with
+/// standard input and output as they are (`ncu --profile-from-start off --log-file F …`: the
+/// launches of each run are a profiler range). Such a worker is confined by its process group only,
+/// since the tool writes files; the session's end waits for it.
 struct DeviceOptions {
   fs::path cache_folder;
   fs::path program;
+  std::vector<std::string> wrapper = {};
 };
 Result<std::unique_ptr<Device>> open_device(const DeviceInfo& info, const DeviceOptions& options);
 

@@ -13,6 +13,8 @@
 namespace burnish::device {
 namespace {
 
+constexpr char kSimulatorPlatform[] = "Oclgrind";
+
 std::string platform_text(const OpenClApi& api, cl_platform_id platform, cl_platform_info what) {
   std::size_t size = 0;
   if (api.get_platform_info(platform, what, 0, nullptr, &size) != CL_SUCCESS || size == 0)
@@ -82,7 +84,9 @@ DeviceInfo describe(const OpenClApi& api, cl_platform_id platform, cl_device_id 
   info.platform = platform_text(api, platform, CL_PLATFORM_NAME);
   info.driver = fmt::format("{} {}", device_text(api, device, CL_DRIVER_VERSION),
                             platform_text(api, platform, CL_PLATFORM_VERSION));
-  info.vendor = vendor_of(type, device_text(api, device, CL_DEVICE_VENDOR));
+  info.vendor = info.platform == kSimulatorPlatform
+                    ? "cpu"
+                    : vendor_of(type, device_text(api, device, CL_DEVICE_VENDOR));
   info.arch = arch_of(api, device, type, info.name, info.vendor);
   info.memory_bytes = device_value<cl_ulong>(api, device, CL_DEVICE_GLOBAL_MEM_SIZE);
   info.shared_bytes = device_value<cl_ulong>(api, device, CL_DEVICE_LOCAL_MEM_SIZE);
@@ -171,8 +175,9 @@ Result<std::vector<OpenClDevice>> enumerate_opencl(const OpenClApi& api) {
     }
     for (cl_device_id id : ids) {
       OpenClDevice device{platform, id, describe(api, platform, id)};
-      device.info.id = device.info.platform == "Oclgrind" ? std::string(kSimulatorId)
-                                                          : fmt::format("opencl:{}", found.size());
+      device.info.id = device.info.platform == kSimulatorPlatform
+                           ? std::string(kSimulatorId)
+                           : fmt::format("opencl:{}", found.size());
       found.push_back(std::move(device));
     }
   }

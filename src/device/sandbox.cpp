@@ -161,15 +161,16 @@ std::vector<std::string> confined_command(Confinement confinement, DeviceFiles f
 
 namespace {
 
-/// The folders with the system's own C++ library, when this program brings one (`make dist`): drivers
-/// are built against the system's, which may be newer, and only one can be loaded.
+/// The folders with the system's own C++ library, when this program brings one (`make dist`):
+/// drivers are built against the system's, which may be newer, and only one can be loaded.
 std::string system_library_path() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   const fs::path name = "libstdc++.so.6";
   if (error || !fs::exists(program.parent_path().parent_path() / "lib" / name, error)) return "";
   std::string path;
-  for (const char* folder : {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"}) {
+  for (const char* folder :
+       {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"}) {
     if (!fs::exists(folder / name, error)) continue;
     if (!path.empty()) path += ':';
     path += folder;

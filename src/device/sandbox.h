@@ -33,6 +33,9 @@ enum class DeviceFiles { none, all };
 std::vector<std::string> confined_command(Confinement confinement, DeviceFiles files,
                                           const fs::path& program);
 
+/// Set for a worker that runs under a profiler: it then marks the kernels under test as a range.
+inline constexpr char kProfiledVariable[] = "BURNISH_WORKER_PROFILED";
+
 /// The worker's whole environment. `folder` is its writable folder.
 std::map<std::string, std::string> worker_environment(Confinement confinement,
                                                       const fs::path& folder);

@@ -81,6 +81,7 @@ class WorkerSession : public Session {
 
   bool is_simulator() const { return info_.id == kSimulatorId; }
   std::uint64_t alignment() const { return info_.vendor == "cpu" ? kCpuAlignment : kGpuAlignment; }
+  Error too_large() const;
   Result<Slots> lay_out(const std::vector<Buffer>& buffers) const;
   /// Makes the worker hold exactly `wanted` in place of `held`.
   Result<void> replace(Slots& held, Slots wanted);
@@ -99,12 +100,18 @@ class WorkerSession : public Session {
   BuildReport report_;
   Generator generator_;
   Slots tensors_, scratch_;
-  bool has_run_ = false;
 };
+
+Error WorkerSession::too_large() const {
+  return environment_error(fmt::format("the buffers need more than the {} that a worker may use",
+                                       with_binary_prefix(worker_->shared_bytes())))
+      .with_hint("choose a smaller workload, or raise the memory limit");
+}
 
 Result<WorkerSession::Slots> WorkerSession::lay_out(const std::vector<Buffer>& buffers) const {
   Slots slots;
   for (const Buffer& buffer : buffers) {
+    if (buffer.bytes > worker_->shared_bytes()) return too_large();
     Slot slot;
     slot.buffer = buffer;
     slot.allocated = is_simulator() ? buffer.bytes : buffer.bytes + 2 * kGuardBytes + kDriftBytes;
@@ -138,26 +145,21 @@ Result<void> WorkerSession::replace(Slots& held, Slots wanted) {
   Json release = Json::array();
   for (const auto& [name, slot] : held) release.push_back(name);
   std::vector<Placement> allocate;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0, together = 0;
   for (const auto& [name, slot] : wanted) {
     allocate.push_back({name, 0, slot.allocated});
-    if (slot.allocated > worker_->shared_bytes() - std::min(bytes, worker_->shared_bytes())) {
-      bytes = UINT64_MAX;
-      break;
-    }
     bytes += slot.allocated;
   }
-  if (bytes > worker_->shared_bytes()) {
-    return environment_error(fmt::format("the buffers need more than the {} that a worker may use",
-                                         with_binary_prefix(worker_->shared_bytes())))
-        .with_hint("choose a smaller workload, or raise the memory limit");
-  }
+  held.clear();
+  for (const Slot* slot : all_slots()) together += slot->allocated + kPage;
+  const bool fits = together + bytes + kPage * wanted.size() <= worker_->shared_bytes();
+  if (!fits) allocate.clear();
   Json request = Json::object();
   request["do"] = "allocate";
   request["release"] = std::move(release);
   request["allocate"] = to_json(allocate);
-  held.clear();
   BURNISH_TRY(worker_->ask(request, {}, moving_deadline(bytes), "allocating the buffers"));
+  if (!fits) return too_large();
   held = std::move(wanted);
   assign_shared_memory();
   return {};
@@ -416,9 +418,9 @@ Result<MetricSet> WorkerSession::resources(const std::string& kernel) {
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> open_session(const DeviceInfo& info, const fs::path& program,
-                                              Confinement confinement, const BinaryCache& cache,
-                                              const Source& source, const Limits& limits) {
+Result<std::unique_ptr<Session>> open_session(const DeviceInfo& info, const WorkerOptions& options,
+                                              const BinaryCache& cache, const Source& source,
+                                              const Limits& limits) {
   const Backend* backend = find_backend(info.backend);
   if (backend == nullptr) {
     return environment_error(fmt::format("this burnish cannot run {} devices", info.backend));
@@ -428,8 +430,9 @@ Result<std::unique_ptr<Session>> open_session(const DeviceInfo& info, const fs::
                                  source.language, info.id, backend->language));
   }
   WorkerStart start;
-  start.program = program;
-  start.confinement = confinement;
+  start.program = options.program;
+  start.wrapper = options.wrapper;
+  start.confinement = options.confinement;
   start.files = info.vendor == "cpu" ? DeviceFiles::none : DeviceFiles::all;
   start.memory_bytes = limits.memory_bytes;
   BURNISH_TRY_ASSIGN(std::unique_ptr<WorkerProcess> worker, WorkerProcess::start(start));

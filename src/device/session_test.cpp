@@ -356,6 +356,15 @@ TEST_F(PoclTest, BuffersBeyondTheLimitAreRefusedBeforeTheyAreMade) {
       (*session)->prepare({{"x", std::uint64_t{1} << 60, Buffer::Role::in}});
   ASSERT_FALSE(prepared.has_value());
   EXPECT_EQ(prepared.error().kind, ErrorKind::environment);
+  Limits limits;
+  limits.memory_bytes = 512u << 20;
+  const auto small = open(opencl_source(kSaxpy), limits);
+  ASSERT_TRUE(small.has_value());
+  const Result<void> many = (*small)->prepare({{"x", 200u << 20, Buffer::Role::in},
+                                               {"y", 200u << 20, Buffer::Role::in},
+                                               {"z", 200u << 20, Buffer::Role::in}});
+  ASSERT_FALSE(many.has_value());
+  EXPECT_TRUE(contains(many.error().message, "512 MiB")) << many.error().message;
   EXPECT_TRUE((*session)->prepare({{"x", 64, Buffer::Role::in}}).has_value());
 }
 
@@ -421,6 +430,25 @@ TEST_F(PoclTest, BinariesAreCachedByContent) {
   const auto third = open(source);
   ASSERT_TRUE(third.has_value()) << third.error().to_string();
   EXPECT_FALSE((*third)->build().from_cache);
+}
+
+TEST_F(Saxpy, RunsUnderAWrapper) {
+  const Result<TemporaryFolder> folder = TemporaryFolder::make();
+  ASSERT_TRUE(folder.has_value());
+  const fs::path told = folder->path() / "told";
+  Result<std::unique_ptr<Device>> device =
+      open_device(info_, {{},
+                          BURNISH_TEST_WORKER,
+                          {"sh", "-c", "$1 $2; sleep 0.5; echo $2 > " + told.string(), "sh"}});
+  ASSERT_TRUE(device.has_value());
+  device_ = std::move(*device);
+  start(opencl_source(kSaxpy));
+  const Result<RunResult> result = session_->run(request_);
+  ASSERT_TRUE(result.has_value()) << result.error().to_string();
+  expect_right(*result);
+  EXPECT_FALSE(fs::exists(told));
+  session_.reset();  // waits for what the wrapper has to do afterwards
+  EXPECT_EQ(real_file_system().read(told).value_or(""), "worker\n");
 }
 
 TEST_F(PoclTest, ProbeAndDescription) {

@@ -144,6 +144,7 @@ class Worker {
     BURNISH_TRY(fields.finish());
     if (verb == "list") return list(request);
     if (verb == "open") return open(request, attachment);
+    if (verb == "quit") ::_exit(0);
     if (!executor_) return bug("no candidate is open in this worker");
     if (verb == "binary") {
       Reply reply;
@@ -196,7 +197,10 @@ class Worker {
     BURNISH_TRY_ASSIGN(const std::vector<Placement> buffers,
                        placements_from(request.value("allocate", Json())));
     for (const Placement& buffer : buffers) {
-      BURNISH_TRY(executor_->allocate(buffer.buffer, buffer.bytes));
+      const Result<void> allocated = executor_->allocate(buffer.buffer, buffer.bytes);
+      if (allocated) continue;
+      for (const Placement& other : buffers) BURNISH_TRY(executor_->release(other.buffer));
+      return allocated.error();
     }
     return Reply{};
   }

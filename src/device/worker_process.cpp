@@ -24,6 +24,8 @@ using std::chrono::steady_clock;
 constexpr std::uint64_t kLargestPrinting = 8u << 20;
 /// For what follows a message's head.
 constexpr milliseconds kRestOfMessage{10'000};
+/// For a profiler to write what it found.
+constexpr milliseconds kWrapperEnd{120'000};
 
 std::uint64_t quarter_of_memory() {
   return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
@@ -66,8 +68,13 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerStart& s
     folder = worker->folder_->path();
   }
   ProcessSpec spec;
-  spec.argv = confined_command(start.confinement, start.files, start.program);
+  worker->is_wrapped_ = !start.wrapper.empty();
+  spec.argv = start.wrapper;
+  const std::vector<std::string> command =
+      confined_command(start.confinement, start.files, start.program);
+  spec.argv.insert(spec.argv.end(), command.begin(), command.end());
   spec.environment = worker_environment(start.confinement, folder);
+  if (worker->is_wrapped_) (*spec.environment)[kProfiledVariable] = "1";
   spec.pass_fds = {{worker->shared_, kSharedMemory}};
   spec.output_limit = kFrameHead + kLargestJson + kLargestAttachment;
   spec.error_limit = kLargestPrinting;
@@ -76,7 +83,16 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerStart& s
   return worker;
 }
 
+void WorkerProcess::wait_for_wrapper() {
+  Json request = Json::object();
+  request["do"] = "quit";
+  if (!child_->write(encode_frame(dump_json_line(request), {}), kRestOfMessage)) return;
+  // There is nothing more to read: this is over when the wrapper ends, or after the deadline.
+  (void)child_->read(1, kWrapperEnd).has_value();
+}
+
 WorkerProcess::~WorkerProcess() {
+  if (is_wrapped_ && child_) wait_for_wrapper();
   child_.reset();
   if (shared_ >= 0) ::close(shared_);
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "base/process.h"
@@ -14,6 +15,7 @@ namespace burnish::device {
 
 struct WorkerStart {
   fs::path program;
+  std::vector<std::string> wrapper = {};  ///< put before the worker's command line
   Confinement confinement = Confinement::process_group;
   DeviceFiles files = DeviceFiles::none;
   std::uint64_t memory_bytes =
@@ -55,6 +57,8 @@ class WorkerProcess {
   std::string messages() const;
 
  private:
+  /// Lets a wrapper (a profiler) end by itself, since it writes its results only then.
+  void wait_for_wrapper();
   WorkerProcess() = default;
   /// What the end of the worker means.
   Error fail(const Error& error, const Activity& activity, std::chrono::milliseconds deadline);
@@ -66,6 +70,7 @@ class WorkerProcess {
   int shared_ = -1;
   std::uint64_t shared_bytes_ = 0;
   std::uint64_t memory_bytes_ = 0;
+  bool is_wrapped_ = false;
   std::optional<Error> failure_;
   std::string last_messages_;
 };

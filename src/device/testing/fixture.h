@@ -62,7 +62,7 @@ inline int broken_guard_bytes(const BufferState& state, std::uint32_t poison) {
 class PoclTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    Result<DeviceInfo> info = choose_device("opencl:portable", BURNISH_TEST_WORKER);
+    Result<DeviceInfo> info = choose_device("opencl:pocl", BURNISH_TEST_WORKER);
     if (!info) GTEST_SKIP() << "no PoCL here: " << info.error().to_string();
     info_ = *info;
     open_device_with({});
