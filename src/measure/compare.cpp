@@ -208,8 +208,7 @@ class Bencher {
     for (Arm& arm : arms_) {
       arm.clear();
       BURNISH_TRY_ASSIGN(arm.plan, arm.candidate->plan(workload.dims));
-      BURNISH_TRY(
-          in_context(arm.session->prepare(buffers(oracle_->problem(), arm.plan)), arm.label));
+      BURNISH_TRY(in_context(arm.session->prepare(buffers(oracle_->problem())), arm.label));
     }
     kept_.clear();
     launches_ = 0;
@@ -487,7 +486,8 @@ class Bencher {
       BURNISH_TRY(oracle_->complete(drawn));
       drawn.bytes = std::move(kept.contents);
       for (const auto& [index, run] : kept.runs) {
-        JudgeContext context{pooled, nullptr, &oracle_->reference(), nullptr, problem.workload};
+        JudgeContext context{pooled,  nullptr,          &oracle_->reference(),
+                             nullptr, problem.workload, JudgeContext::Holes::judged};
         BURNISH_TRY_ASSIGN(Check check, judge(problem, drawn, run, kept.poison, context));
         if (check.verdict == Verdict::pass) continue;
         check.name = kept.block == 0

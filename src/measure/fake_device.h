@@ -118,7 +118,12 @@ class FakeDevice::FakeSession : public device::Session {
   Result<device::RunResult> run(const device::RunRequest& request) override {
     if (dead_) return *dead_;
     ++device_.ran;
-    for (const auto& buffer : buffers_) {
+    auto buffers = buffers_;
+    for (const auto& scratch : request.plan->scratch) {
+      buffers.push_back(scratch);
+      memory_[scratch.name].resize((scratch.bytes + 3) / 4 * 4 + 2 * FakeCall::kGuard);
+    }
+    for (const auto& buffer : buffers) {
       auto& bytes = memory_.at(buffer.name);
       for (std::size_t i = 0; i + 4 <= bytes.size(); i += 4) {
         std::memcpy(bytes.data() + i, &request.poison, 4);
@@ -152,7 +157,7 @@ class FakeDevice::FakeSession : public device::Session {
     result.host_seconds = device_.host(result.device_seconds);
     device_.clock.advance(result.host_seconds + device_.overhead);
     if (request.read_back == device::RunRequest::ReadBack::yes) {
-      for (const auto& buffer : buffers_) {
+      for (const auto& buffer : buffers) {
         const auto& bytes = memory_.at(buffer.name);
         const auto from = bytes.begin() + FakeCall::kGuard;
         const auto to = from + static_cast<std::ptrdiff_t>(buffer.bytes);

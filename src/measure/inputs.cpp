@@ -183,10 +183,17 @@ Rounding rounding(Family family) {
     case Family::ones:
     case Family::ties:
     case Family::largest:
+    case Family::impulses:
+    case Family::denormals:  // half of the values act alike
       return Rounding::structured;
     default:
       return Rounding::random;
   }
+}
+
+bool is_regular(Family family) {
+  return rounding(family) == Rounding::structured && family != Family::impulses &&
+         family != Family::denormals;
 }
 
 double inside_range(const Tensor& tensor, double value) {

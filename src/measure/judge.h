@@ -49,8 +49,9 @@ class Oracle {
   double seconds_ = 0;
 };
 
-/// The two patterns that outputs, scratch and guards are filled with: a NaN and a large number as
-/// f32, different in every byte.
+/// The two patterns that outputs, scratch and guards are filled with: a NaN, and a number between 6
+/// and 8, as f32; both are different in every byte. What is added to the second shows in it, while
+/// arithmetic hands the bits of the first on.
 struct Poisons {
   std::uint32_t first, second;
 };
@@ -62,6 +63,9 @@ struct JudgeContext {
   Reference* reference = nullptr;                ///< may be asked to explain a failure
   const std::vector<Check>* baseline = nullptr;  ///< checks of the baseline to be held against
   std::string name;                              ///< of the check, to find the baseline's
+  /// Whether elements that hold the poison were never written is judged from this run alone, or is
+  /// known from two (unwritten()): arithmetic hands the bits of a NaN on.
+  enum class Holes { judged, known } holes = Holes::judged;
 };
 
 /// Judges one run in full.
@@ -76,7 +80,7 @@ Result<std::string> unwritten(const Problem& problem, const device::RunResult& f
 std::string difference(const Problem& problem, const device::RunResult& first,
                        const device::RunResult& second);
 
-std::vector<device::Buffer> buffers(const Problem& problem, const device::LaunchPlan& plan);
+std::vector<device::Buffer> buffers(const Problem& problem);
 
 /// Whether an error from a session is the candidate's doing (and not a lack of the machine).
 bool is_fault_of_candidate(const Error& error);

@@ -63,14 +63,14 @@ Result<Trial> quick_trial(device::Device& device, const Task& task, const Candid
     BURNISH_TRY_ASSIGN(Problem problem, task.problem(smallest.name, smallest.dims));
     BURNISH_TRY_ASSIGN(const device::LaunchPlan plan, candidate.plan(smallest.dims));
     Oracle oracle(std::move(problem), *task.reference);
-    BURNISH_TRY(session->prepare(buffers(oracle.problem(), plan)));
+    BURNISH_TRY(session->prepare(buffers(oracle.problem())));
     BURNISH_TRY_ASSIGN(const auto drawn, oracle.draw(Family::normal, generator.next()));
     BURNISH_TRY(judged_run(*session, plan, oracle, *drawn, poisons.first, candidate.label));
   }
   BURNISH_TRY_ASSIGN(Problem problem, task.problem(timed->name, timed->dims));
   BURNISH_TRY_ASSIGN(const device::LaunchPlan plan, candidate.plan(timed->dims));
   Oracle oracle(std::move(problem), *task.reference);
-  BURNISH_TRY(session->prepare(buffers(oracle.problem(), plan)));
+  BURNISH_TRY(session->prepare(buffers(oracle.problem())));
   BURNISH_TRY_ASSIGN(const auto drawn, oracle.draw(Family::normal, kFixedSeed));
   BURNISH_TRY_ASSIGN(const auto first,
                      judged_run(*session, plan, oracle, *drawn, poisons.second, candidate.label));

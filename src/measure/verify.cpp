@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <set>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -82,6 +83,7 @@ class Verifier {
     if (!oracle) return {};
     for (int seed = 0; seed < std::max(options_.seeds, 1) && !finished(); ++seed) {
       BURNISH_TRY(check(*oracle, workload.name, Family::normal));
+      if (seed == 0) BURNISH_TRY(check_resources(workload.name));
     }
     if (options_.inputs == VerifyOptions::Inputs::all) {
       const bool slow = oracle->seconds() / std::max(options_.seeds, 1) > kSlowReference;
@@ -105,6 +107,7 @@ class Verifier {
     BURNISH_TRY_ASSIGN(auto oracle, open(shape.name, shape.workload, shape.dims));
     if (!oracle) return {};
     BURNISH_TRY(check(*oracle, shape.name, Family::normal));
+    BURNISH_TRY(check_resources(shape.name));
     if (options_.inputs == VerifyOptions::Inputs::all && !finished()) {
       const auto all = families(oracle->problem());
       if (all.size() > 1) BURNISH_TRY(check(*oracle, shape.name, Family::impulses));
@@ -114,6 +117,30 @@ class Verifier {
       }
     }
     result_.reference_seconds += oracle->seconds();
+    return {};
+  }
+
+  /// Drivers let some kernels run that ask for more than the device has; the result is undefined.
+  Result<void> check_resources(const std::string& name) {
+    const std::uint64_t most = device_.info().shared_bytes;
+    for (const device::KernelLaunch& launch : plan_.launches) {
+      if (dead_ || most == 0 || !weighed_.insert(launch.kernel).second) continue;
+      auto metrics = session_->resources(launch.kernel);
+      if (!metrics) return blame(metrics.error(), name, "");
+      double bytes = metrics->value("shared.static_bytes").value_or(0) +
+                     static_cast<double>(launch.shared_bytes);
+      for (const device::Argument& argument : launch.arguments) {
+        if (const auto* local = std::get_if<device::Argument::Local>(&argument.value)) {
+          bytes += static_cast<double>(local->bytes);
+        }
+      }
+      if (bytes <= static_cast<double>(most)) continue;
+      record_failure(
+          name, "", Verdict::fail,
+          fmt::format("kernel {} takes {} of local memory a work-group, the device has {}",
+                      launch.kernel, with_binary_prefix(static_cast<std::uint64_t>(bytes)),
+                      with_binary_prefix(most)));
+    }
     return {};
   }
 
@@ -130,7 +157,7 @@ class Verifier {
       return std::unique_ptr<Oracle>();
     }
     plan_ = std::move(*plan);
-    if (auto prepared = session_->prepare(buffers(problem, plan_)); !prepared) {
+    if (auto prepared = session_->prepare(buffers(problem)); !prepared) {
       BURNISH_TRY(blame(prepared.error(), name, ""));
       return std::unique_ptr<Oracle>();
     }
@@ -161,28 +188,27 @@ class Verifier {
     if (!drawn) return {};
     BURNISH_TRY_ASSIGN(const Pooled* pooled, oracle.pooled(family));
     const char* inputs = to_string(family);
-    const JudgeContext context{pooled, nullptr, &oracle.reference(), &options_.baseline, name};
+    const JudgeContext context{
+        pooled, nullptr, &oracle.reference(), &options_.baseline, name, JudgeContext::Holes::known};
     const Problem& problem = oracle.problem();
 
     BURNISH_TRY_ASSIGN(const auto first,
                        run(*drawn, poisons_.first, name, inputs, device::Addresses::fresh));
     if (!first) return {};
-    BURNISH_TRY_ASSIGN(Check check, judge(problem, *drawn, *first, poisons_.first, context));
     BURNISH_TRY_ASSIGN(const auto second,
                        run(*drawn, poisons_.second, name, inputs, device::Addresses::fresh));
     if (!second) return {};
-    if (check.verdict == Verdict::pass) {
-      BURNISH_TRY_ASSIGN(const std::string hole, unwritten(problem, *first, *second, poisons_));
+    BURNISH_TRY_ASSIGN(const std::string hole, unwritten(problem, *first, *second, poisons_));
+    BURNISH_TRY_ASSIGN(Check check, judge(problem, *drawn, *first, poisons_.first, context));
+    if (!hole.empty()) {
+      check.verdict = Verdict::fail;
+      check.why = hole;
+    } else if (check.verdict == Verdict::pass) {
       BURNISH_TRY_ASSIGN(Check again, judge(problem, *drawn, *second, poisons_.second, context));
       if (again.verdict != Verdict::pass) {
         check = std::move(again);
         check.why += "; the first run on the same inputs was right";
-      }
-      if (!hole.empty()) {
-        check.verdict = Verdict::fail;
-        check.why = hole;
-      } else if (check.verdict == Verdict::pass &&
-                 problem.tolerance.repeatable == Tolerance::Repeatable::bitwise) {
+      } else if (problem.tolerance.repeatable == Tolerance::Repeatable::bitwise) {
         check.why = difference(problem, *first, *second);
         if (!check.why.empty()) check.verdict = Verdict::fail;
       }
@@ -209,8 +235,12 @@ class Verifier {
       BURNISH_TRY_ASSIGN(const auto ran,
                          run(*drawn, poisons_.first, name, inputs, device::Addresses::same));
       if (!ran) return {};
-      const JudgeContext context{pooled, before == nullptr ? nullptr : &before->expected,
-                                 &oracle.reference(), nullptr, name};
+      const JudgeContext context{pooled,
+                                 before == nullptr ? nullptr : &before->expected,
+                                 &oracle.reference(),
+                                 nullptr,
+                                 name,
+                                 JudgeContext::Holes::judged};
       BURNISH_TRY_ASSIGN(Check check,
                          judge(oracle.problem(), *drawn, *ran, poisons_.first, context));
       check.inputs = inputs;
@@ -320,6 +350,7 @@ class Verifier {
   std::unique_ptr<device::Session> session_;
   device::LaunchPlan plan_;
   Verification result_;
+  std::set<std::string> weighed_;  ///< kernels whose resources were looked at
   int failures_ = 0;
   bool dead_ = false;
 };
