@@ -153,6 +153,7 @@ class Gatherer {
       drafts_.push_back(std::move(draft));
     }
     for (profile::EmbeddedCode& code : reading.code) {
+      if (!isa::recognises_code(code.bytes)) continue;
       auto read = read_embedded(path, code);
       if (read) {
         take_code(path.string(), std::move(*read), true);
@@ -227,7 +228,9 @@ class Gatherer {
     const auto collect = [&](const auto& matches) {
       for (Code& code : codes_) {
         if (!matches(code)) continue;
-        if (same_arch(kernel.device.arch, code.kernel.arch) || draft.vendor.empty()) {
+        const std::string vendor = vendor_of_arch(code.kernel.arch);
+        const bool foreign = !vendor.empty() && !draft.vendor.empty() && vendor != draft.vendor;
+        if (!foreign && same_arch(kernel.device.arch, code.kernel.arch)) {
           fits.push_back(&code);
         } else {
           other_arch = true;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "evidence/evidence.h"
 #include "evidence/names.h"
 #include "isa/pocl_fixture.h"
@@ -179,21 +180,55 @@ TEST(Gather, WhatIsNeitherIsAnError) {
   EXPECT_FALSE(gathered({}));
 }
 
-TEST(Gather, ProfileAndCodeOfOneRunMeet) {
-  const std::string report = fixture("h200/k.ncu-rep"), code = fixture("h200/k.sass");
-  if (!fs::exists(report) || !fs::exists(code)) GTEST_SKIP() << report << " or " << code;
-  const auto evidence = gathered({report, code});
+TEST(Gather, ReportIsCompletedByCardAndModel) {
+  const std::string report = fixture("h200/k.ncu-rep");
+  if (!fs::exists(report)) GTEST_SKIP() << report;
+  const auto evidence = gathered({report});
   ASSERT_TRUE(evidence) << evidence.error().to_string();
   ASSERT_FALSE(evidence->kernels.empty());
-  int joined = 0;
   for (const KernelEvidence& kernel : evidence->kernels) {
     EXPECT_EQ(kernel.device.arch, "sm_90") << kernel.name;
-    const bool profiled = kernel.metrics.find("time.device") != nullptr;
-    const bool read = kernel.metrics.find("isa.instructions") != nullptr;
-    if (profiled && read) ++joined;
-    if (!profiled) continue;
-    EXPECT_TRUE(kernel.metrics.find("occupancy.theoretical_pct")) << kernel.name;
     EXPECT_EQ(kernel.metrics.value("device.compute_units"), 132) << kernel.name;
+    const Metric* limiter = kernel.metrics.find("occupancy.limiter");
+    ASSERT_TRUE(limiter) << kernel.name;
+    EXPECT_EQ(limiter->unit, "text");
+    EXPECT_FALSE(kernel.verdicts.findings.empty()) << kernel.name;
+  }
+}
+
+TEST(Gather, TraceAndCodeOfOneKernelMeet) {
+  const std::string trace = fixture("rocprofv3/sdk1.0_kernel_trace.csv");
+  if (!fs::exists(trace)) GTEST_SKIP() << trace;
+  if (!profile::recognises_profile(trace)) GTEST_SKIP() << "rocprofv3's traces are not read";
+  const auto clang = find_newest_program("clang");
+  const auto lld = find_newest_program("ld.lld");
+  if (!clang || !lld) GTEST_SKIP() << "no clang or ld.lld on PATH";
+  const auto folder = TemporaryFolder::make();
+  ASSERT_TRUE(folder);
+  const fs::path source = folder->path() / "k.cpp", object = folder->path() / "k.o",
+                 code = folder->path() / "k.co";
+  ASSERT_TRUE(real_file_system().write(
+      source,
+      "__attribute__((amdgpu_kernel)) void divide_kernel(float* a, const float* b, const float* c, "
+      "int, int) { *a = *b / *c; }"));
+  for (const std::vector<std::string>& argv :
+       {std::vector<std::string>{clang->string(), "-O2", "--target=amdgcn-amd-amdhsa",
+                                 "-mcpu=gfx90a", "-nogpulib", "-c", source.string(), "-o",
+                                 object.string()},
+        std::vector<std::string>{lld->string(), "-shared", object.string(), "-o", code.string()}}) {
+    ProcessSpec spec;
+    spec.argv = argv;
+    const auto done = real_process_runner().run(spec);
+    ASSERT_TRUE(done && done->ok()) << (done ? done->errors : done.error().to_string());
+  }
+  const auto evidence = gathered({code, trace});
+  ASSERT_TRUE(evidence) << evidence.error().to_string();
+  int joined = 0;
+  for (const KernelEvidence& kernel : evidence->kernels) {
+    const bool timed = kernel.metrics.find("time.device") != nullptr;
+    const bool read = kernel.metrics.find("isa.instructions") != nullptr;
+    EXPECT_EQ(read, contains(kernel.name, "divide_kernel")) << kernel.name;
+    if (timed && read) ++joined;
   }
   EXPECT_GE(joined, 1);
 }

@@ -366,6 +366,61 @@ TEST(Bundle, FollowOneAnotherInAFatBinary) {
   EXPECT_EQ(found->kernels.size(), 6u);
 }
 
+/// A host object with one section.
+std::string host_object(const std::string& section, const std::string& content) {
+  const std::string names = std::string("\0.shstrtab\0", 11) + section + '\0';
+  std::string bytes(
+      "\x7f"
+      "ELF\x02\x01\x01",
+      7);
+  bytes.resize(16, '\0');
+  put<std::uint16_t>(bytes, 1);
+  put<std::uint16_t>(bytes, 62);
+  bytes.resize(58, '\0');
+  put<std::uint16_t>(bytes, 64);
+  put<std::uint16_t>(bytes, 3);
+  put<std::uint16_t>(bytes, 2);
+  const std::size_t content_at = bytes.size();
+  bytes += content;
+  const std::size_t names_at = bytes.size();
+  bytes += names;
+  put_at<std::uint64_t>(bytes, 40, bytes.size());
+  const auto header = [&](std::uint32_t name, std::uint32_t type, std::size_t at,
+                          std::size_t size) {
+    put(bytes, name);
+    put(bytes, type);
+    put<std::uint64_t>(bytes, 0);
+    put<std::uint64_t>(bytes, 0);
+    put<std::uint64_t>(bytes, at);
+    put<std::uint64_t>(bytes, size);
+    bytes.resize(bytes.size() + 24, '\0');
+  };
+  header(0, 0, 0, 0);
+  header(11, 1, content_at, content.size());
+  header(1, 3, names_at, names.size());
+  return bytes;
+}
+
+TEST(Bundle, LiesInHostObjects) {
+  NoRunner runner;
+  const std::string bytes =
+      host_object(".hip_fatbin", compressed(two_targets(), 2, Method::zstd) + two_targets());
+  ASSERT_TRUE(recognises(bytes));
+  auto found = read("app.o", bytes, runner);
+  ASSERT_TRUE(found) << found.error().to_string();
+  EXPECT_EQ(found->kind, "hip-fatbin");
+  EXPECT_EQ(found->kernels.size(), 4u);
+  EXPECT_FALSE(recognises(host_object(".text", "code")));
+  found = read("app.o", host_object(".hip_fatbin", ""), runner);
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.error().message, HasSubstr("no .hip_fatbin section"));
+  found = read("app.o", host_object(".hip_fatbin", "nothing"), runner);
+  ASSERT_FALSE(found);
+  for (std::size_t size = 20; size < bytes.size(); size += 31) {
+    (void)read("app.o", bytes.substr(0, size), runner);
+  }
+}
+
 TEST(Bundle, ADamagedEntryIsLeftOut) {
   NoRunner runner;
   const std::string good = object(note(message_pack()));
