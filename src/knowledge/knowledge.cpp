@@ -406,6 +406,18 @@ Hit hit_of(const Card& card) {
 
 }  // namespace
 
+Result<std::vector<Hit>> CardBase::list(const Scope& scope) const {
+  BURNISH_TRY_ASSIGN(const Resolved resolved, resolve(scope, state_->cards));
+  std::vector<Hit> out;
+  for (const Card& card : state_->cards) {
+    Hit hit = hit_of(card);
+    hit.scope = scope_of(card, resolved);
+    hit.why = card.first_paragraph();
+    if (!hit.scope.empty()) out.push_back(std::move(hit));
+  }
+  return out;
+}
+
 Result<std::vector<Hit>> CardBase::search(const std::string& text, const Scope& scope, int limit,
                                           Widen widen) const {
   BURNISH_TRY_ASSIGN(const Resolved resolved, resolve(scope, state_->cards));
@@ -450,30 +462,61 @@ namespace {
 struct Fired {
   const Trigger* trigger = nullptr;
   double strength = 0;
-  std::optional<double> headroom;
+  double headroom = 1;
 };
 
-std::optional<Fired> loudest(const Card& card, const MetricSet& values, double fallback_headroom) {
+bool reads(const Trigger& trigger, const evidence::Finding& finding) {
+  return std::any_of(
+      finding.evidence.begin(), finding.evidence.end(),
+      [&](const std::string& name) { return trigger.when.variables().contains(name); });
+}
+
+/// A rule's bound is made with more care than a card's: where a finding rests on the same evidence
+/// or is of the same category, the trigger's headroom is capped by it. A trigger that no rule bears
+/// out counts less.
+constexpr double kUnconfirmed = 0.6;
+
+std::optional<Fired> loudest(const Card& card, const MetricSet& metrics,
+                             const std::vector<evidence::Finding>& findings) {
   std::optional<Fired> best;
   double best_score = -1;
   for (const Trigger& trigger : card.triggers) {
-    const auto holds = value_of(trigger.when, values);
+    const auto holds = value_of(trigger.when, metrics);
     if (!holds || *holds == 0) continue;
-    Fired fired{&trigger, 1, std::nullopt};
+    Fired fired{&trigger, 1, 1};
     if (trigger.strength) {
-      const auto strength = value_of(*trigger.strength, values);
       // A strength that cannot be known does not silence a trigger that holds.
-      fired.strength = std::clamp(strength.value_or(0.5), 0.0, 1.0);
+      fired.strength = std::clamp(value_of(*trigger.strength, metrics).value_or(0.5), 0.0, 1.0);
     }
-    if (trigger.headroom) fired.headroom = value_of(*trigger.headroom, values);
-    const double headroom = std::max(1.0, fired.headroom.value_or(fallback_headroom));
-    const double score = fired.strength * (1 - 1 / headroom);
+    std::optional<double> confirmed;
+    for (const evidence::Finding& finding : findings) {
+      if (finding.category != card.category && !reads(trigger, finding)) continue;
+      confirmed = std::max(confirmed.value_or(1), finding.headroom);
+    }
+    std::optional<double> own;
+    if (trigger.headroom) own = value_of(*trigger.headroom, metrics);
+    fired.headroom = std::max(
+        1.0, std::min(own.value_or(confirmed.value_or(1)), confirmed.value_or(own.value_or(1))));
+    if (!confirmed && !findings.empty()) fired.strength *= kUnconfirmed;
+    const double score = fired.strength * (1 - 1 / fired.headroom);
     if (score > best_score) {
       best_score = score;
       best = fired;
     }
   }
   return best;
+}
+
+/// Whether triggers of the card could be evaluated and none of them holds.
+bool spoken_against(const Card& card, const MetricSet& metrics) {
+  bool any = false;
+  for (const Trigger& trigger : card.triggers) {
+    const auto holds = value_of(trigger.when, metrics);
+    if (!holds) continue;
+    if (*holds != 0) return false;
+    any = true;
+  }
+  return any;
 }
 
 std::string trigger_text(const Trigger& trigger) {
@@ -485,7 +528,6 @@ std::string trigger_text(const Trigger& trigger) {
 std::vector<Hit> CardBase::for_finding(const evidence::Finding& finding,
                                        const evidence::Subject& subject) const {
   const std::optional<Target> target = target_of(subject);
-  const MetricSet& values = subject.metrics;
   const double share = 1 - 1 / std::max(1.0, finding.headroom);
   std::vector<Hit> named;
   std::vector<Hit> fitting;
@@ -507,19 +549,14 @@ std::vector<Hit> CardBase::for_finding(const evidence::Finding& finding,
     if (where.weight == 0) continue;
     Hit hit = hit_of(card);
     hit.scope = where.scope;
-    if (const auto fired = loudest(card, values, finding.headroom)) {
+    if (const auto fired = loudest(card, subject.metrics, {finding})) {
       hit.score = 0.9 * fired->strength * share * where.weight;
       hit.why = trigger_text(*fired->trigger);
     } else {
-      const auto reads = [&](const Trigger& trigger) {
-        return std::any_of(
-            finding.evidence.begin(), finding.evidence.end(),
-            [&](const std::string& name) { return trigger.when.variables().contains(name); });
-      };
+      // A trigger whose metrics are all there and does not hold speaks against the card.
       const auto reader =
-          std::find_if(card.triggers.begin(), card.triggers.end(), [&](const Trigger& t) {
-            // A trigger whose metrics are all there and does not hold speaks against the card.
-            return reads(t) && !value_of(t.when, values);
+          std::find_if(card.triggers.begin(), card.triggers.end(), [&](const Trigger& trigger) {
+            return reads(trigger, finding) && !value_of(trigger.when, subject.metrics);
           });
       if (reader == card.triggers.end()) continue;
       hit.score = 0.3 * share * where.weight;
@@ -539,65 +576,86 @@ std::vector<Hit> CardBase::for_finding(const evidence::Finding& finding,
   return named;
 }
 
+namespace {
+
+double severity_weight(const std::string& severity) {
+  if (severity == "high") return 1;
+  if (severity == "medium") return 0.9;
+  return severity == "low" ? 0.7 : 0.5;
+}
+
+/// What is left for changes that keep the work: below the roof, and above the time of a launch that
+/// does nothing (0.6 µs in a graph on an H200; a bound must not be smaller than what some GPU
+/// reaches).
+std::optional<double> ceiling_of(const MetricSet& metrics) {
+  constexpr double kLaunchFloor = 0.6e-6;
+  std::optional<double> ceiling;
+  if (const auto used = metrics.value("roofline.utilization_pct"); used && *used > 0) {
+    ceiling = std::max(1.0, 100 / *used);
+  }
+  if (const auto time = metrics.value("time.device"); time && *time > 0) {
+    const double left = std::max(1.0, *time / kLaunchFloor);
+    ceiling = std::min(ceiling.value_or(left), left);
+  }
+  return ceiling;
+}
+
+bool keeps_the_launch(const std::string& category) {
+  return !changes_the_work(category) && category != "launch-overhead";
+}
+
+constexpr double kSymptom = 0.4;        // of a finding that another one explains
+constexpr double kSpokenAgainst = 0.4;  // of a card named by a rule whose own triggers do not hold
+constexpr double kFamilyUnknown = 0.7;  // evidence does not tell the operator family
+
+}  // namespace
+
 std::vector<Hit> CardBase::for_evidence(const evidence::Subject& subject,
                                         const evidence::Verdicts& verdicts,
                                         const std::vector<Outcome>& history, int limit) const {
   const std::optional<Target> target = target_of(subject);
-  const MetricSet& values = subject.metrics;
-  std::optional<double> ceiling;  // what is left below the roof, for changes that keep the work
-  if (const auto used = subject.metrics.value("roofline.utilization_pct"); used && *used > 0) {
-    ceiling = std::max(1.0, 100 / *used);
-  }
+  const MetricSet& metrics = subject.metrics;
+  const std::optional<double> ceiling = ceiling_of(metrics);
   std::vector<Hit> out;
   for (const Card& card : state_->cards) {
     if (card.kind != "technique") continue;
     const Applicability where = applicability(card, subject.vendor, target ? &*target : nullptr);
     if (where.weight == 0) continue;
-    double category_headroom = 1;
+    const bool capped = ceiling && keeps_the_launch(card.category);
+    const double against = spoken_against(card, metrics) ? kSpokenAgainst : 1;
     double best = 0;
     std::string why;
+    const auto consider = [&](double strength, double headroom, const std::string& reason) {
+      headroom = std::max(1.0, capped ? std::min(headroom, *ceiling) : headroom);
+      const double score = strength * (1 - 1 / headroom);
+      if (score <= best) return;
+      best = score;
+      why = fmt::format("{}: up to {:.2f} times", reason, headroom);
+    };
     for (const evidence::Finding& finding : verdicts.findings) {
-      double headroom = std::max(1.0, finding.headroom);
-      if (ceiling && !changes_the_work(card.category)) headroom = std::min(headroom, *ceiling);
-      if (finding.category == card.category)
-        category_headroom = std::max(category_headroom, headroom);
       const auto named = std::find(finding.cards.begin(), finding.cards.end(), card.id);
       if (named == finding.cards.end()) continue;
       // A rule names its cards best first.
       const double order = std::pow(0.9, static_cast<double>(named - finding.cards.begin()));
-      const double score = order * (1 - 1 / headroom);
-      if (score > best) {
-        best = score;
-        why = fmt::format("{}: up to {:.2f} times", finding.id, headroom);
-      }
+      const double symptom = finding.explained_by.empty() ? 1 : kSymptom;
+      consider(order * symptom * against * severity_weight(finding.severity), finding.headroom,
+               finding.id);
     }
-    if (const auto fired = loudest(card, values, category_headroom)) {
-      double headroom = std::max(1.0, fired->headroom.value_or(category_headroom));
-      if (ceiling && !changes_the_work(card.category)) headroom = std::min(headroom, *ceiling);
-      const double score = fired->strength * (1 - 1 / headroom);
-      if (score > best) {
-        best = score;
-        why = fmt::format("{}: up to {:.2f} times", trigger_text(*fired->trigger), headroom);
-      }
+    if (const auto fired = loudest(card, metrics, verdicts.findings)) {
+      consider(fired->strength, fired->headroom, trigger_text(*fired->trigger));
     }
     if (best <= 0) continue;
     Hit hit = hit_of(card);
     hit.scope = where.scope;
     hit.why = why;
-    hit.score = best * where.weight * fared(card.id, history, hit.why);
+    hit.score = best * where.weight * (card.applies.family.empty() ? 1 : kFamilyUnknown) *
+                fared(card.id, history, hit.why);
     if (const auto found = state_->warnings.find(card.id); found != state_->warnings.end()) {
       for (const std::string& id : found->second) {
         const Card* pitfall = find(id);
         const Applicability there =
             applicability(*pitfall, subject.vendor, target ? &*target : nullptr);
-        const auto silent = [&](const Trigger& trigger) {
-          const auto holds = value_of(trigger.when, values);
-          return holds && *holds == 0;
-        };
-        const bool spoken_against =
-            !pitfall->triggers.empty() &&
-            std::all_of(pitfall->triggers.begin(), pitfall->triggers.end(), silent);
-        if (there.weight > 0 && !spoken_against) hit.cautions.push_back(id);
+        if (there.weight > 0 && !spoken_against(*pitfall, metrics)) hit.cautions.push_back(id);
       }
     }
     out.push_back(std::move(hit));
@@ -609,6 +667,15 @@ std::vector<Hit> CardBase::for_evidence(const evidence::Subject& subject,
     out.resize(static_cast<std::size_t>(limit));
   }
   return out;
+}
+
+evidence::Subject subject_of(const evidence::KernelEvidence& kernel) {
+  const std::string& arch = kernel.device.arch;
+  evidence::Subject subject{kernel.metrics, "", arch};
+  if (arch.starts_with("sm_")) subject.vendor = "nvidia";
+  if (arch.starts_with("gfx")) subject.vendor = "amd";
+  if (arch.starts_with("x86-64") || arch.starts_with("aarch64")) subject.vendor = "cpu";
+  return subject;
 }
 
 Json to_json(const std::vector<Hit>& hits) {

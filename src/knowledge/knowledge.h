@@ -68,6 +68,9 @@ class CardBase {
   std::string index() const;
   static constexpr std::size_t kIndexLimit = 8000;
 
+  /// Every card in the scope, in the order of cards(); what `wiki index --json` prints.
+  Result<std::vector<Hit>> list(const Scope& scope) const;
+
   /// Errors: bad_input for an unknown id, with near ones.
   Result<std::string> show(const std::string& id, Detail detail) const;
 
@@ -93,6 +96,9 @@ class CardBase {
   explicit CardBase(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+/// What for_finding() and for_evidence() look at, for a kernel of gathered evidence.
+evidence::Subject subject_of(const evidence::KernelEvidence& kernel);
 
 /// The shape of docs/cli.md: `{results: [{id, title, category, score, scope, why, …}]}`.
 Json to_json(const std::vector<Hit>& hits);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 
 #include "base/text.h"
 
@@ -18,7 +19,7 @@ bool is_word_byte(unsigned char c) {
 bool is_separator(char c) { return c == '_' || c == '.' || c == '-'; }
 
 /// Words, and the parts of identifiers after them, for the index.
-std::string indexed(std::string_view text, std::set<std::string, std::less<>>& vocabulary) {
+std::string indexed(std::string_view text, std::unordered_set<std::string>& vocabulary) {
   std::string out;
   for (const std::string& word : words(text)) {
     out += word + ' ';
@@ -148,8 +149,8 @@ std::vector<std::string> word_parts(const std::string& word) {
 
 struct SearchIndex::State {
   sqlite3* database = nullptr;
-  std::set<std::string, std::less<>> vocabulary;
-  std::vector<std::string> titles;  ///< id and title, lower-case, to say where a word was found
+  std::vector<std::string> vocabulary;  ///< sorted
+  std::vector<std::string> titles;      ///< id and title, lower-case, to say where a word was found
   bool has_trigrams = false;
   ~State() { sqlite3_close(database); }
 
@@ -161,7 +162,7 @@ struct SearchIndex::State {
   }
 
   bool knows(const std::string& word) const {
-    const auto found = vocabulary.lower_bound(word);
+    const auto found = std::lower_bound(vocabulary.begin(), vocabulary.end(), word);
     return found != vocabulary.end() && found->starts_with(word);
   }
 
@@ -221,18 +222,21 @@ Result<SearchIndex> SearchIndex::build(const std::vector<Card>& cards) {
                    "INSERT INTO cards(rowid, id, title, heading, text) VALUES (?, ?, ?, ?, ?)");
   if (!insert) return sqlite_error(state->database, "insert");
   BURNISH_TRY(state->execute("BEGIN"));
+  std::unordered_set<std::string> vocabulary;
   for (std::size_t i = 0; i < cards.size(); ++i) {
     const Card& card = cards[i];
     insert.bind(1, static_cast<std::int64_t>(i));
-    insert.bind(2, indexed(card.id, state->vocabulary));
-    insert.bind(3, indexed(card.title, state->vocabulary));
-    insert.bind(4, indexed(heading(card), state->vocabulary));
-    insert.bind(5, indexed(text_of(card), state->vocabulary));
+    insert.bind(2, indexed(card.id, vocabulary));
+    insert.bind(3, indexed(card.title, vocabulary));
+    insert.bind(4, indexed(heading(card), vocabulary));
+    insert.bind(5, indexed(text_of(card), vocabulary));
     if (insert.step() != SQLITE_DONE) return sqlite_error(state->database, "insert");
     insert.reset();
     state->titles.push_back(to_lower(card.id + " " + card.title));
   }
   BURNISH_TRY(state->execute("COMMIT"));
+  state->vocabulary.assign(vocabulary.begin(), vocabulary.end());
+  std::sort(state->vocabulary.begin(), state->vocabulary.end());
   return SearchIndex(std::move(state));
 }
 
