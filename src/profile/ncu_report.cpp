@@ -148,6 +148,7 @@ class Decoder {
     BURNISH_TRY_ASSIGN(container_, open_container(bytes_, file_));
     reading_.warnings = std::move(container_.warnings);
     units_.resize(container_.strings.size());
+    names_.resize(container_.strings.size());
     read_code();
     for (std::size_t i = 0; i < container_.results.size(); ++i) BURNISH_TRY(result(i));
     reading_.session = std::move(container_.session);
@@ -275,17 +276,19 @@ class Decoder {
       BURNISH_TRY_ASSIGN(const bool wanted, is_wanted(name));
       if (!wanted) return {};
     }
+    std::string& valid_name = names_[static_cast<std::size_t>(name_id)];
+    if (valid_name.empty()) valid_name = to_valid_utf8(name);
     if (value.kind == Value::Kind::none) {
-      if (instances == 0) raw.unavailable.emplace(to_valid_utf8(name), "without a value");
+      if (instances == 0) raw.unavailable.emplace(valid_name, "without a value");
       return {};
     }
     if (value.is_number() && !std::isfinite(value.number)) {
-      raw.unavailable.emplace(to_valid_utf8(name), "not a number");
+      raw.unavailable.emplace(valid_name, "not a number");
       return {};
     }
     ++raw_kept_;
     Metric metric;
-    metric.name = to_valid_utf8(name);
+    metric.name = valid_name;
     if (value.kind == Value::Kind::text) {
       metric.unit = "text";
       metric.text = to_valid_utf8(value.text);
@@ -488,6 +491,7 @@ class Decoder {
   Container container_;
   Reading reading_;
   std::vector<std::optional<Unit>> units_;  ///< by name id
+  std::vector<std::string> names_;          ///< by name id, valid UTF-8, empty until needed
   std::unordered_map<std::uint64_t, std::string_view> cubins_;
   std::map<std::uint64_t,
            std::unique_ptr<std::map<std::string, std::vector<CodeLine>, std::less<>>>>
