@@ -1,6 +1,7 @@
 #include "device/worker_process.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <signal.h>
 
 #include <chrono>
@@ -85,9 +86,13 @@ TEST_P(FakeWorker, ThatIsKilledByASignalIsRefused) {
 
 TEST_P(FakeWorker, ThatHangsIsKilledWithWhatItStarted) {
   // The grandchild leaves the process group and the session, and ignores what can be ignored.
+  // The lengths of the sleeps tell them from those of a test that runs beside this one.
   const auto started = std::chrono::steady_clock::now();
-  const Result<WorkerReply> late = ask(
-      "(setsid sh -c 'trap \"\" TERM HUP; exec sleep 7654' &)\nexec sleep 7653", milliseconds(700));
+  const std::string grandchild = std::to_string(10'000'000 + ::getpid());
+  const std::string child = std::to_string(20'000'000 + ::getpid());
+  const Result<WorkerReply> late =
+      ask("(setsid sh -c 'trap \"\" TERM HUP; exec sleep " + grandchild + "' &)\nexec sleep " + child,
+          milliseconds(700));
   ASSERT_FALSE(late.has_value());
   EXPECT_EQ(late.error().kind, ErrorKind::timeout);
   EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(6));
@@ -95,7 +100,7 @@ TEST_P(FakeWorker, ThatHangsIsKilledWithWhatItStarted) {
     if (!parse_integer(name)) continue;
     const std::string command =
         real_file_system().read(fs::path("/proc") / name / "cmdline").value_or("");
-    EXPECT_FALSE(contains(command, "7654") || contains(command, "7653")) << name << " " << command;
+    EXPECT_FALSE(contains(command, grandchild) || contains(command, child)) << name << " " << command;
   }
 }
 
