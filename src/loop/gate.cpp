@@ -241,6 +241,8 @@ Result<Judgement> judge(workspace::Workspace& workspace, Tools& tools, const mea
   BURNISH_TRY_ASSIGN(const auto roofs, ceilings(workspace, tools.device));
   measure::BenchOptions options;
   options.minimum_gain = spec.minimum_gain;
+  // Fewer blocks bound no interval at the level that is left for all workloads together.
+  options.smallest_samples = 16;
   auto bench = measure::bench(tools.device, task, {*incumbent, *candidate}, {}, options, roofs,
                               tools.random, real_clock());
   if (!bench) {
