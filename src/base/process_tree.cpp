@@ -81,9 +81,12 @@ struct Launch {
   // Should somebody kill the watcher, the program at least goes with it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != watcher) ::_exit(127);
-  struct sigaction plain{};
-  plain.sa_handler = SIG_DFL;
-  for (int number = 1; number < NSIG; ++number) ::sigaction(number, &plain, nullptr);
+  // The kernel's own call and its struct (handler, flags, restorer, mask), all zero for the
+  // default: glibc's sigaction refuses signals 32 and 33, which a parent may have left ignored.
+  const unsigned long plain[4]{};
+  for (int number = 1; number < NSIG; ++number) {
+    ::syscall(SYS_rt_sigaction, number, plain, nullptr, sizeof(unsigned long));
+  }
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
 
