@@ -585,10 +585,9 @@ double severity_weight(const std::string& severity) {
 }
 
 /// What is left for changes that keep the work: below the roof, and above the time of a launch that
-/// does nothing (0.6 µs in a graph on an H200; a bound must not be smaller than what some GPU
-/// reaches).
+/// does nothing (profilers show about 2 µs for it on an H200; half of that is a bound).
 std::optional<double> ceiling_of(const MetricSet& metrics) {
-  constexpr double kLaunchFloor = 0.6e-6;
+  constexpr double kLaunchFloor = 1e-6;
   std::optional<double> ceiling;
   if (const auto used = metrics.value("roofline.utilization_pct"); used && *used > 0) {
     ceiling = std::max(1.0, 100 / *used);
@@ -635,8 +634,8 @@ std::vector<Hit> CardBase::for_evidence(const evidence::Subject& subject,
     for (const evidence::Finding& finding : verdicts.findings) {
       const auto named = std::find(finding.cards.begin(), finding.cards.end(), card.id);
       if (named == finding.cards.end()) continue;
-      // A rule names its cards best first.
-      const double order = std::pow(0.9, static_cast<double>(named - finding.cards.begin()));
+      // A rule names its cards best first; they are alternatives, and no finding fills the list.
+      const double order = std::pow(0.7, static_cast<double>(named - finding.cards.begin()));
       const double symptom = finding.explained_by.empty() ? 1 : kSymptom;
       consider(order * symptom * against * severity_weight(finding.severity), finding.headroom,
                finding.id);
