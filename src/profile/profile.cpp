@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "base/text.h"
+#include "profile/amd.h"
 #include "profile/nvidia.h"
 
 namespace burnish::profile {
@@ -34,6 +35,7 @@ Result<Reading> read_bytes(std::string_view bytes, const fs::path& name) {
         .with_hint("convert it to UTF-8, or export with --log-file");
   }
   if (nvidia::recognises(bytes)) return nvidia::read(bytes, name);
+  if (amd::recognises(bytes)) return amd::read(bytes, name);
   if (contains(bytes.substr(0, 1 << 20), "==ERROR==")) {
     const std::size_t at = bytes.find("==ERROR==");
     return bad_input(fmt::format("the profiler failed: {}",
@@ -45,16 +47,22 @@ Result<Reading> read_bytes(std::string_view bytes, const fs::path& name) {
 
 Result<Reading> read_profile(const fs::path& path) {
   std::error_code error;
-  if (fs::is_directory(path, error)) return unknown(path);
+  if (fs::is_directory(path, error)) {
+    return amd::recognises(path) ? amd::read(path) : unknown(path);
+  }
   BURNISH_TRY_ASSIGN(const MappedFile file, MappedFile::open(path));
+  if (!is_utf16(file.bytes()) && !nvidia::recognises(file.bytes()) && amd::recognises(path)) {
+    return amd::read(path);
+  }
   return read_bytes(file.bytes(), path);
 }
 
 bool recognises_profile(const fs::path& path) {
   std::error_code error;
+  if (fs::is_directory(path, error)) return amd::recognises(path);
   if (!fs::is_regular_file(path, error)) return false;
   const auto file = MappedFile::open(path);
-  return file && nvidia::recognises(file->bytes());
+  return file && (nvidia::recognises(file->bytes()) || amd::recognises(path));
 }
 
 }  // namespace burnish::profile
