@@ -53,7 +53,7 @@ std::string_view width_kind(std::string_view instruction_class) {
   if (instruction_class == "lds_load") return "shared_load";
   if (instruction_class == "lds_store") return "shared_store";
   if (instruction_class == "atomic" || instruction_class == "smem" ||
-      instruction_class.starts_with("spill_")) {
+      instruction_class.starts_with("spill_") || instruction_class.starts_with("local_")) {
     return {};
   }
   return "global_load";
@@ -235,21 +235,24 @@ class Finder {
     for (int i = ascending ? -1 : count - 1; i >= 0; --i) {
       by_address[kernel_.instructions[index(i)].address] = i;
     }
+    const auto find = [&](std::uint64_t address) {
+      if (ascending) {
+        const auto found = std::lower_bound(
+            kernel_.instructions.begin(), kernel_.instructions.end(), address,
+            [](const Instruction& one, std::uint64_t wanted) { return one.address < wanted; });
+        if (found == kernel_.instructions.end() || found->address != address) return kNone;
+        return static_cast<int>(found - kernel_.instructions.begin());
+      }
+      const auto found = by_address.find(address);
+      return found == by_address.end() ? kNone : found->second;
+    };
     for (int i = 0; i < count && index(i) < flow_.size(); ++i) {
       const Flow& flow = flow_[index(i)];
       if (flow.kind != Flow::Kind::branch && flow.kind != Flow::Kind::conditional) continue;
-      if (!flow.target) continue;
-      if (ascending) {
-        const auto found = std::lower_bound(
-            kernel_.instructions.begin(), kernel_.instructions.end(), *flow.target,
-            [](const Instruction& one, std::uint64_t address) { return one.address < address; });
-        if (found != kernel_.instructions.end() && found->address == *flow.target) {
-          target_[index(i)] = static_cast<int>(found - kernel_.instructions.begin());
-        }
-        continue;
+      if (flow.target) target_[index(i)] = find(*flow.target);
+      for (const std::uint64_t address : flow.others) {
+        if (const int to = find(address); to != kNone) others_[i].push_back(to);
       }
-      const auto found = by_address.find(*flow.target);
-      if (found != by_address.end()) target_[index(i)] = found->second;
     }
   }
 
@@ -265,6 +268,9 @@ class Finder {
       if (target_[index(i)] != kNone) leads[index(target_[index(i)])] = 1;
       const bool ends = kind(i) != Flow::Kind::next && kind(i) != Flow::Kind::call;
       if (ends && i + 1 < count) leads[index(i + 1)] = 1;
+    }
+    for (const auto& [from, targets] : others_) {
+      for (const int to : targets) leads[index(to)] = 1;
     }
     block_of_.assign(index(count), 0);
     for (int i = 0; i < count; ++i) {
@@ -287,6 +293,14 @@ class Finder {
         if (block.successors.empty() || block.successors.front() != to) {
           block.successors.push_back(to);
         }
+      }
+      if (const auto found = others_.find(last); found != others_.end()) {
+        for (const int target : found->second) {
+          block.successors.push_back(block_of_[index(target)]);
+        }
+        std::sort(block.successors.begin(), block.successors.end());
+        block.successors.erase(std::unique(block.successors.begin(), block.successors.end()),
+                               block.successors.end());
       }
     }
   }
@@ -425,6 +439,7 @@ class Finder {
   Kernel& kernel_;
   const std::vector<Flow>& flow_;
   std::vector<int> target_, block_of_;
+  std::unordered_map<int, std::vector<int>> others_;  ///< further targets, by instruction
   int nodes_ = 0;
   Graph successors_, predecessors_;
 };

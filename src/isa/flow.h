@@ -14,6 +14,7 @@ struct Flow {
   enum class Kind { next, branch, conditional, end, call };
   Kind kind = Kind::next;
   std::optional<std::uint64_t> target;  ///< address, for branches whose target is known
+  std::vector<std::uint64_t> others{};  ///< further targets of an indirect branch
 };
 
 /// Fills `blocks` and `loops` of a kernel from its instructions and their flow (one entry each):
@@ -28,8 +29,8 @@ void find_loops(Kernel& kernel, const std::vector<Flow>& flow);
 /// target (by `arch`, or by the keys that `classes` already has) and do not are 0.
 ///
 /// Widths count by class: `vmem_store` is a global store, `lds_load` and `lds_store` are shared,
-/// `spill_*`, `smem` and `atomic` are not counted, and every other class with a width loads from
-/// global memory (plain loads, asynchronous copies, arithmetic with a memory operand).
+/// `spill_*`, `local_*`, `smem` and `atomic` are not counted, and every other class with a width
+/// loads from global memory (plain loads, asynchronous copies, arithmetic with a memory operand).
 void count_classes(Kernel& kernel);
 
 /// The same counts over some of the kernel's instructions, by index.

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <unordered_map>
 #include <utility>
 
 #include "base/hash.h"
 #include "isa/amd.h"
+#include "isa/nvidia.h"
 #include "isa/x86.h"
 
 namespace burnish::isa {
@@ -20,7 +22,8 @@ struct Family {
   bool (*recognises)(std::string_view);
   Result<Reading> (*read)(const fs::path&, std::string_view, ProcessRunner&);
 };
-constexpr std::array<Family, 2> kFamilies{{
+constexpr std::array<Family, 3> kFamilies{{
+    {nvidia::recognises, nvidia::read},
     {amd::recognises, amd::read},
     {x86::recognises, x86::read},
 }};
@@ -59,6 +62,7 @@ class Collector {
       std::replace(name.begin(), name.end(), ' ', '_');
       count("isa.matrix." + name, number);
     }
+    const std::string kernel_place = where_.locator;
     const int hot = hot_loop(kernel_);
     if (hot >= 0) {
       const Loop& loop = kernel_.loops[static_cast<std::size_t>(hot)];
@@ -66,8 +70,13 @@ class Collector {
       count("isa.loop.instructions", loop.instructions);
       count("isa.loop.depth", loop.depth);
       classes_and_widths("isa.loop.", loop.classes, loop.widths);
+      for (const auto& [name, value] : loop.extra) add("isa.loop." + name, value, "1");
     }
-    for (const auto& [name, value] : kernel_.extra) add(name, value, "1");
+    const std::string hot_place = std::exchange(where_.locator, kernel_place);
+    for (const auto& [name, value] : kernel_.extra) {
+      where_.locator = name.starts_with("isa.loop.") ? hot_place : kernel_place;
+      add(name, value, "1");
+    }
   }
 
   MetricSet take() { return std::move(metrics_); }
@@ -188,6 +197,21 @@ int hot_loop(const Kernel& kernel) {
   };
   const auto hottest = std::max_element(kernel.loops.begin(), kernel.loops.end(), hotter);
   return hottest == kernel.loops.end() ? -1 : static_cast<int>(hottest - kernel.loops.begin());
+}
+
+void choose_hot_loop(Kernel& kernel,
+                     const std::vector<std::pair<std::uint64_t, double>>& executed) {
+  std::unordered_map<std::uint64_t, double> times(executed.begin(), executed.end());
+  std::vector<double> work(kernel.loops.size(), 0);
+  for (const BasicBlock& block : kernel.blocks) {
+    if (block.loop < 0) continue;
+    for (int i = block.first; i < block.first + block.count; ++i) {
+      const auto found = times.find(kernel.instructions[static_cast<std::size_t>(i)].address);
+      if (found != times.end()) work[static_cast<std::size_t>(block.loop)] += found->second;
+    }
+  }
+  const auto most = std::max_element(work.begin(), work.end());
+  if (most != work.end() && *most > 0) kernel.hot = static_cast<int>(most - work.begin());
 }
 
 MetricSet metrics(const Kernel& kernel) {

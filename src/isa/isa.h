@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -22,6 +23,16 @@ using Counts = std::map<std::string, std::int64_t>;
 /// "shared_load", "shared_store".
 using Widths = std::map<std::string, std::map<int, std::int64_t>>;
 
+/// What an NVIDIA instruction says to the scheduler. Barriers are scoreboards 0 to 5, -1 none.
+struct Control {
+  std::uint8_t stall = 0;          ///< cycles before the next instruction of the warp
+  bool yields = false;             ///< hints to switch to another warp
+  std::int8_t write_barrier = -1;  ///< freed when the result is there
+  std::int8_t read_barrier = -1;   ///< freed when the operands have been read
+  std::uint8_t wait_mask = 0;      ///< barriers that it waits for, a bit each
+  std::uint8_t reuse = 0;          ///< operands that stay in the reuse cache, a bit each
+};
+
 struct Instruction {
   std::uint64_t address = 0;
   std::string text;          ///< as disassembled, without encoding
@@ -31,6 +42,7 @@ struct Instruction {
   std::string source_file;   ///< empty when the artefact has no line information
   int source_line = 0;
   std::vector<int> waits_for;  ///< indices of the instructions whose result it waits for
+  std::optional<Control> control;  ///< NVIDIA code with its encoding only
 };
 
 struct Loop {
@@ -41,6 +53,8 @@ struct Loop {
   std::int64_t instructions = 0;
   Counts classes;
   Widths widths;
+  /// Further counts that rules of this family use; metrics() names them `isa.loop.…`.
+  std::map<std::string, double> extra{};
 };
 
 struct BasicBlock {
@@ -101,6 +115,11 @@ Result<Reading> read_code(const fs::path& path, ProcessRunner& runner);
 /// The index of the loop that most likely takes the time: Kernel::hot, else the deepest, then the
 /// largest; -1 if none.
 int hot_loop(const Kernel& kernel);
+
+/// Takes the loop whose own instructions, those of loops inside it aside, ran most often for the hot
+/// one. `executed` are how often instructions ran, by address, as a profile counts them; nothing
+/// changes when none of them lies in a loop.
+void choose_hot_loop(Kernel& kernel, const std::vector<std::pair<std::uint64_t, double>>& executed);
 
 /// `isa.*`, `registers.*`, `spill.*`, `shared.static_bytes`, `scratch.bytes` of one kernel.
 MetricSet metrics(const Kernel& kernel);
