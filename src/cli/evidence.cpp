@@ -13,6 +13,7 @@ std::string kernel_text(const evidence::KernelEvidence& kernel, const Common& co
   std::string out = fmt::format("\n{}", kernel.name);
   if (!kernel.device.name.empty()) out += " on " + kernel.device.name;
   if (!kernel.device.arch.empty()) out += " (" + kernel.device.arch + ")";
+  if (!kernel.id.empty()) out += ", " + kernel.id;
   if (kernel.launch.grid && kernel.launch.block)
     out += fmt::format(", grid {}x{}x{}, block {}x{}x{}", (*kernel.launch.grid)[0], (*kernel.launch.grid)[1],
                        (*kernel.launch.grid)[2], (*kernel.launch.block)[0], (*kernel.launch.block)[1],

@@ -36,6 +36,8 @@ std::optional<hardware::Occupancy> occupancy_of(const isa::Kernel& kernel) {
   resources.accum_registers = static_cast<int>(kernel.registers_accum.value_or(0));
   resources.scalar_registers = static_cast<int>(kernel.registers_scalar.value_or(0));
   resources.shared_bytes = kernel.shared_bytes.value_or(0);
+  if (const auto wave = kernel.extra.find("isa.wave_size"); wave != kernel.extra.end())
+    resources.wave_size = static_cast<int>(wave->second);
   auto occupancy = hardware::occupancy(kernel.arch, resources);
   if (!occupancy) return std::nullopt;
   return *occupancy;

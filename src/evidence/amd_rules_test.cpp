@@ -196,8 +196,7 @@ TEST(AmdRules, Occupancy) {
             "gfx90a");
   EXPECT_NEAR(registers.at("amd-limited-by-registers"), 2, 0.01);
   const auto shared = fired(
-      limited("shared", {{"occupancy.theoretical_pct", 12.5}, {"shared.static_bytes", 65536}}),
-      "gfx90a");
+      limited("shared", {{"occupancy.theoretical_pct", 12.5}, {"shared.bytes", 65536}}), "gfx90a");
   EXPECT_DOUBLE_EQ(shared.at("amd-limited-by-lds"), 8);
   // Nobody waited for registers, or a unit is busy: no finding.
   EXPECT_THAT(names(fired(limited("registers", {{"occupancy.theoretical_pct", 40},
@@ -227,7 +226,9 @@ TEST(AmdRules, OfAProfile) {
             {"l2.throughput_pct", 20}}),
        2.5},
       {"amd-uncoalesced",
-       set({{"global.coalesced_pct", 25}, {"dram.throughput_pct", 60}, {"sm.throughput_pct", 5}}),
+       set({{"global.coalesced_pct", 25},
+            {"global.accesses_per_request", 64},
+            {"sm.throughput_pct", 5}}),
        16},
       {"amd-l1-ineffective",
        set({{"l1.hit_pct", 20},
@@ -250,6 +251,11 @@ TEST(AmdRules, OfAProfile) {
        5},
       {"amd-memory-waits", set({{"stall.waitcnt_vector_pct", 75}}), 4},
       {"amd-lds-waits", set({{"stall.waitcnt_lds_pct", 50}}), 2},
+      {"amd-memory-queue-full", set({{"stall.memory_queue_pct", 50}}), 2},
+      {"amd-hazard-stalls", set({{"stall.hazard_pct", 20}}), 1.25},
+      {"amd-lds-conflicts-per-instruction",
+       set({{"shared.instructions", 10}, {"shared.conflicts", 20}}), 3},
+      {"amd-scratch", set({{"scratch.bytes", 64}, {"sm.throughput_pct", 50}}), 2},
       {"amd-barrier-waits", set({{"stall.barrier_pct", 50}}), 2},
       {"amd-dependency-waits", set({{"stall.alu_dependency_pct", 50}}), 2},
       {"amd-instruction-fetch", set({{"stall.no_instruction_pct", 50}}), 2},
@@ -269,6 +275,12 @@ TEST(AmdRules, OfAProfile) {
     ASSERT_TRUE(found.contains(row.id)) << row.id;
     EXPECT_NEAR(found.at(row.id), row.bound, 1e-9) << row.id;
   }
+  // A contiguous copy of doubles, which AMD's formula calls 25 % coalesced.
+  EXPECT_THAT(names(fired(set({{"global.coalesced_pct", 25},
+                               {"global.accesses_per_request", 16},
+                               {"sm.throughput_pct", 5}}),
+                          "gfx942")),
+              Not(Contains("amd-uncoalesced")));
   // Saturated matrix cores explain what waits for them.
   const Verdicts verdicts = rules().evaluate(
       {set({{"pipe.tensor_pct", 97}, {"stall.waitcnt_vector_pct", 75}}), "amd", "gfx942"});

@@ -133,11 +133,14 @@ class Gatherer {
     std::map<std::string, int> seen;
     for (profile::KernelProfile& kernel : reading.kernels) {
       const std::string plain = plain_name(kernel.name);
-      const int ordinal = seen[plain]++;
-      if (Draft* known = find_launch(path.string(), kernel, plain, ordinal)) {
+      // A folder holds a thread trace beside the counters of the same kernel.
+      const Metric* traced = kernel.metrics.find("trace.cycles");
+      const std::string file = traced != nullptr ? traced->where.file : path.string();
+      const int ordinal = seen[plain + (traced != nullptr ? "\n" : "")]++;
+      if (Draft* known = find_launch(file, kernel, plain, ordinal)) {
         merge(known->kernel.metrics, kernel.metrics);
         fill_gaps(*known, kernel);
-        known->files.insert(path.string());
+        known->files.insert(file);
         continue;
       }
       Draft draft;
@@ -147,7 +150,7 @@ class Gatherer {
       draft.kernel.id = kernel.id;
       draft.kernel.metrics = kernel.metrics;
       fill_gaps(draft, kernel);
-      draft.files.insert(path.string());
+      draft.files.insert(file);
       by_ordinal_.emplace(std::pair(plain, ordinal), drafts_.size());
       if (!kernel.id.empty()) by_id_.emplace(std::pair(plain, kernel.id), drafts_.size());
       drafts_.push_back(std::move(draft));
@@ -331,6 +334,7 @@ class Gatherer {
                               "x * y * z of the block"));
     }
     add_device(kernel);
+    add_shared(kernel);
     add_occupancy(kernel);
     kernel.verdicts = rules_.evaluate({kernel.metrics, draft.vendor, kernel.device.arch});
     for (Missing& missing : kernel.verdicts.missing) {
@@ -347,22 +351,56 @@ class Gatherer {
   }
 
   void add_device(KernelEvidence& kernel) {
-    if (kernel.device.name.empty() || kernel.metrics.find("device.compute_units")) return;
+    MetricSet& metrics = kernel.metrics;
+    const auto bandwidth = metrics.value("dram.bandwidth");
+    const bool rated = metrics.find("dram.throughput_pct") || !bandwidth;
+    if (kernel.device.name.empty() || (metrics.find("device.compute_units") && rated)) return;
     auto [card, fresh] = cards_.try_emplace(kernel.device.name);
     if (fresh) {
       if (auto spec = hardware::find_spec(kernel.device.name)) card->second = std::move(*spec);
     }
     if (!card->second) return;
-    const auto count = card->second->number("sm.count");
-    if (!count) return;
-    kernel.metrics.add(made("device.compute_units", *count, "1", card->second->file, "sm.count"));
+    const std::string& file = card->second->file;
+    if (const auto count = card->second->number("sm.count");
+        count && !metrics.find("device.compute_units")) {
+      metrics.add(made("device.compute_units", *count, "1", file, "sm.count"));
+    }
+    const auto peak = card->second->number("dram.bandwidth");
+    if (rated || !peak || !(*peak > 0)) return;
+    const double share = 100 * *bandwidth / *peak;
+    if (share > 105) {
+      kernel.statements.push_back(
+          fmt::format("dram.bandwidth: {} is over the peak of {} of {}: bytes and time do not "
+                      "belong together",
+                      with_prefix(*bandwidth, "B/s"), with_prefix(*peak, "B/s"),
+                      kernel.device.name));
+      return;
+    }
+    metrics.add(made("dram.throughput_pct", share, "%", file, "dram.bandwidth / its peak"));
+    const auto l1 = metrics.value("l1.throughput_pct"), l2 = metrics.value("l2.throughput_pct");
+    if (l1 && l2 && !metrics.find("memory.throughput_pct")) {
+      metrics.add(made("memory.throughput_pct", std::max({*l1, *l2, share}), "%", file,
+                       "the most of l1, l2 and dram"));
+    }
+  }
+
+  /// What a block takes of shared memory, when its parts are known.
+  static void add_shared(KernelEvidence& kernel) {
+    MetricSet& metrics = kernel.metrics;
+    const auto fixed = metrics.value("shared.static_bytes");
+    if (metrics.find("shared.bytes") || !fixed) return;
+    Metric metric = *metrics.find("shared.static_bytes");
+    metric.name = "shared.bytes";
+    metric.value = *fixed + metrics.value("shared.dynamic_bytes").value_or(0);
+    metrics.add(std::move(metric));
   }
 
   static void add_occupancy(KernelEvidence& kernel) {
     const MetricSet& metrics = kernel.metrics;
     const auto threads = small_count(metrics, "launch.block_threads");
     auto registers = small_count(metrics, "registers.used");
-    if (!registers) registers = small_count(metrics, "registers.allocated");
+    const bool allocated = !registers;
+    if (allocated) registers = small_count(metrics, "registers.allocated");
     const std::string& arch = kernel.device.arch;
     if (!threads || !registers || (!arch.starts_with("sm_") && !arch.starts_with("gfx"))) return;
     const auto count = [&](const char* name) { return small_count(metrics, name).value_or(0); };
@@ -370,7 +408,13 @@ class Gatherer {
     resources.threads = *threads;
     resources.registers = *registers;
     resources.accum_registers = count("registers.accum");
+    // What AMD allocates is the sum of both kinds, of which no more than 256 can be plain ones.
+    if (allocated && arch.starts_with("gfx9") && *registers > 256) {
+      resources.registers = 256;
+      resources.accum_registers = *registers - 256;
+    }
     resources.scalar_registers = count("registers.scalar");
+    if (arch.starts_with("gfx")) resources.wave_size = count("isa.wave_size");
     resources.shared_bytes = kernel.launch.shared_bytes.value_or(
         std::int64_t{count("shared.static_bytes")} + count("shared.dynamic_bytes"));
     const auto found = hardware::occupancy(arch, resources);
@@ -384,7 +428,21 @@ class Gatherer {
     to.add(made("occupancy.waves_per_simd", found->waves_per_simd, "1", "model", how));
     Metric limiter = made("occupancy.limiter", 0, "text", "model", how);
     limiter.text = found->limiter;
+    // LLVM allocates registers up to what LDS lets run, so that a tie is LDS's.
+    const auto limit = [&](const char* name) {
+      const auto at = found->limits.find(name);
+      return at == found->limits.end() ? -1 : at->second;
+    };
+    if (allocated && arch.starts_with("gfx") && found->limiter == "registers" &&
+        limit("shared") == limit("registers")) {
+      limiter.text = "shared";
+    }
     to.add(std::move(limiter));
+    const auto blocks = to.value("launch.grid_blocks"), units = to.value("device.compute_units");
+    if (arch.starts_with("gfx9") && found->blocks > 0 && blocks && units && *units > 0) {
+      to.add(made("launch.waves", *blocks / (found->blocks * *units), "1", "model",
+                  "workgroups over those that the device holds at once"));
+    }
   }
 
   const Rules& rules_;

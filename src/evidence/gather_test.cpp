@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <stdexcept>
@@ -8,6 +9,7 @@
 #include "base/text.h"
 #include "evidence/evidence.h"
 #include "evidence/names.h"
+#include "hardware/occupancy.h"
 #include "isa/pocl_fixture.h"
 
 namespace burnish::evidence {
@@ -245,6 +247,124 @@ TEST(Gather, TwoViewsOfOneReportAgree) {
       ADD_FAILURE() << kernel.name << ": " << statement;
     }
   }
+}
+
+std::string wave_kernel(int lanes) {
+  return fmt::format(
+      "\t.amdgcn_target \"amdgcn-amd-amdhsa--gfx1100\"\nk:\n\tglobal_store_b32 v0, v1, s[2:3]\n"
+      "\ts_endpgm\n\t.amdhsa_kernel k\n\t.amdhsa_group_segment_fixed_size 0\n"
+      "\t.amdhsa_private_segment_fixed_size 0\n\t.amdhsa_next_free_vgpr 128\n"
+      "\t.amdhsa_wavefront_size32 {}\n\t.end_amdhsa_kernel\n\t.amdgpu_metadata\n"
+      "amdhsa.kernels:\n  - .name: k\n    .vgpr_count: 128\n    .wavefront_size: {}\n"
+      "    .max_flat_workgroup_size: 256\namdhsa.target: amdgcn-amd-amdhsa--gfx1100\n"
+      "\t.end_amdgpu_metadata\n",
+      lanes == 32 ? 1 : 0, lanes);
+}
+
+// A wave of 64 lanes takes twice the registers of one of 32.
+TEST(Gather, OccupancyGoesByTheLanesOfAWave) {
+  const auto folder = TemporaryFolder::make();
+  ASSERT_TRUE(folder);
+  const fs::path trace = folder->path() / "7_kernel_trace.csv";
+  ASSERT_TRUE(real_file_system().write(
+      trace,
+      "\"Kind\",\"Dispatch_Id\",\"Kernel_Name\",\"Start_Timestamp\",\"End_Timestamp\","
+      "\"Workgroup_Size_X\",\"Workgroup_Size_Y\",\"Workgroup_Size_Z\",\"Grid_Size_X\","
+      "\"Grid_Size_Y\",\"Grid_Size_Z\"\n\"KERNEL_DISPATCH\",1,\"k\",10,20,256,1,1,65536,1,1\n"));
+  for (const auto& [lanes, waves] : {std::pair{32, 10}, std::pair{64, 5}}) {
+    const fs::path code = folder->path() / fmt::format("{}.s", lanes);
+    ASSERT_TRUE(real_file_system().write(code, wave_kernel(lanes)));
+    const auto evidence = gathered({trace, code});
+    ASSERT_TRUE(evidence) << evidence.error().to_string();
+    ASSERT_EQ(evidence->kernels.size(), 1u);
+    hardware::KernelResources resources;
+    resources.threads = 256;
+    resources.registers = 128;
+    resources.wave_size = lanes;
+    const auto model = hardware::occupancy("gfx1100", resources);
+    ASSERT_TRUE(model);
+    EXPECT_EQ(evidence->kernels[0].metrics.value("isa.wave_size"), lanes);
+    EXPECT_EQ(evidence->kernels[0].metrics.value("occupancy.waves_per_simd"),
+              model->waves_per_simd);
+    EXPECT_EQ(model->waves_per_simd, waves) << lanes;
+  }
+}
+
+const KernelEvidence* kernel_of(const Evidence& evidence, std::string_view part) {
+  for (const KernelEvidence& kernel : evidence.kernels) {
+    if (contains(kernel.name, part)) return &kernel;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> findings_of(const KernelEvidence& kernel) {
+  std::vector<std::string> ids;
+  for (const Finding& finding : kernel.verdicts.findings) ids.push_back(finding.id);
+  return ids;
+}
+
+TEST(Gather, WhatAnExpertWouldSayOfAmdFixtures) {
+  if (!fs::exists(fixture("att"))) GTEST_SKIP() << fixture("att");
+  {  // A fill: its stores back up. Nothing else of it is slow.
+    const auto evidence = gathered({fixture("att")});
+    ASSERT_TRUE(evidence) << evidence.error().to_string();
+    const KernelEvidence* fill = kernel_of(*evidence, "fillBuffer");
+    ASSERT_TRUE(fill);
+    EXPECT_EQ(findings_of(*fill), std::vector<std::string>{"amd-memory-queue-full"});
+    EXPECT_THAT(fill->verdicts.findings.at(0).location, HasSubstr("global_store_dwordx4"));
+  }
+  {  // 64 KiB of LDS leave room for one workgroup, and 256 do not fill 304 units.
+    const auto evidence =
+        gathered({fixture("rocpd/HGLiu1998_batched_gemm_mi300x_trimmed_schema3.db")});
+    ASSERT_TRUE(evidence) << evidence.error().to_string();
+    const KernelEvidence* gemm = kernel_of(*evidence, "kentry");
+    ASSERT_TRUE(gemm);
+    EXPECT_EQ(gemm->metrics.value("occupancy.theoretical_pct"), 12.5);
+    EXPECT_EQ(gemm->metrics.find("occupancy.limiter")->text, "shared");
+    EXPECT_THAT(findings_of(*gemm),
+                testing::UnorderedElementsAre("launch-too-small", "amd-limited-by-lds"));
+  }
+  {  // A contiguous copy, whose counters and times do not belong together.
+    const auto evidence = gathered({fixture("rocprof-compute/vcopy_MI300X_A1_pmc_perf.csv")});
+    ASSERT_TRUE(evidence) << evidence.error().to_string();
+    ASSERT_EQ(evidence->kernels.size(), 3u);
+    for (const KernelEvidence& copy : evidence->kernels) {
+      // 4,096 workgroups, of which the device holds 2,432.
+      EXPECT_THAT(findings_of(copy), testing::ElementsAre("tail-wave"));
+      EXPECT_THAT(copy.statements, testing::Contains(HasSubstr("different passes")));
+    }
+  }
+  {  // One access pattern with one conflict an instruction.
+    const auto evidence =
+        gathered({fixture("rocprofv3/HipKittens_ds_read_b64_lds_conflict_counter_collection.csv")});
+    ASSERT_TRUE(evidence) << evidence.error().to_string();
+    const KernelEvidence* pattern = kernel_of(*evidence, "micro_tk");
+    ASSERT_TRUE(pattern);
+    EXPECT_THAT(findings_of(*pattern), testing::Contains("amd-lds-conflicts-per-instruction"));
+  }
+  {  // 62 of 97 samples wait for loads.
+    const auto evidence = gathered({fixture("rocprofv3/sdk1.0_pc_sampling_stochastic_debug.csv")});
+    ASSERT_TRUE(evidence) << evidence.error().to_string();
+    EXPECT_THAT(findings_of(evidence->kernels.at(0)), testing::ElementsAre("amd-memory-waits"));
+  }
+}
+
+TEST(Gather, ATraceJoinsTheCountersInItsFolder) {
+  if (!fs::exists(fixture("att"))) GTEST_SKIP() << fixture("att");
+  const auto folder = TemporaryFolder::make();
+  ASSERT_TRUE(folder);
+  std::error_code failed;
+  fs::copy(fixture("att"), folder->path() / "trace", fs::copy_options::recursive, failed);
+  ASSERT_FALSE(failed);
+  ASSERT_TRUE(real_file_system().write(
+      folder->path() / "7_counter_collection.csv",
+      "\"Dispatch_Id\",\"Kernel_Name\",\"Grid_Size\",\"Workgroup_Size\",\"Counter_Name\","
+      "\"Counter_Value\"\n1,\"__amd_rocclr_fillBufferAligned\",77824,256,\"SQ_WAVES\",1216\n"));
+  const auto evidence = gathered({folder->path()});
+  ASSERT_TRUE(evidence) << evidence.error().to_string();
+  ASSERT_EQ(evidence->kernels.size(), 1u);
+  EXPECT_EQ(evidence->kernels[0].metrics.value("SQ_WAVES"), 1216);
+  EXPECT_EQ(evidence->kernels[0].metrics.value("trace.waves"), 4);
 }
 
 }  // namespace
