@@ -68,10 +68,13 @@ Json kernel_json(const isa::Kernel& kernel, const evidence::Rules& rules) {
   if (!kernel.matrix_shapes.empty()) json["matrix"] = kernel.matrix_shapes;
   if (!kernel.unknown_opcodes.empty()) json["unknown_opcodes"] = kernel.unknown_opcodes;
   json["loops"] = Json::array();
+  const int hot = isa::hot_loop(kernel);
   for (const auto& loop : kernel.loops)
-    json["loops"].push_back({{"id", loop.id}, {"depth", loop.depth}, {"blocks", loop.blocks.size()},
-                             {"instructions", loop.instructions}, {"classes", loop.classes},
-                             {"widths", widths_json(loop.widths)}});
+    json["loops"].push_back({{"id", loop.id}, {"depth", loop.depth}, {"hot", loop.id == hot},
+                             {"blocks", loop.blocks.size()}, {"instructions", loop.instructions},
+                             {"classes", loop.classes}, {"widths", widths_json(loop.widths)},
+                             {"extra", loop.extra}});
+  if (!kernel.extra.empty()) json["extra"] = kernel.extra;
   if (const auto occupancy = occupancy_of(kernel))
     json["occupancy"] = {{"limiter", occupancy->limiter}, {"waves", occupancy->waves_per_simd},
                          {"pct", occupancy->pct}, {"model", occupancy->model}};
@@ -121,9 +124,10 @@ std::string kernel_text(const isa::Kernel& kernel, const evidence::Rules& rules)
   if (!kernel.widths.empty()) out += "  widths      " + widths_text(kernel.widths) + "\n";
   if (!kernel.cross_lane.empty()) out += "  cross lane  " + counts_text(kernel.cross_lane) + "\n";
   if (!kernel.matrix_shapes.empty()) out += "  matrix      " + counts_text(kernel.matrix_shapes) + "\n";
+  const int hot = isa::hot_loop(kernel);
   for (const auto& loop : kernel.loops)
-    out += fmt::format("  loop {:<6} depth {}, {} instructions: {}\n", loop.id, loop.depth, loop.instructions,
-                       counts_text(loop.classes));
+    out += fmt::format("  {} {:<5} depth {}, {} instructions: {}\n", loop.id == hot ? "hot loop" : "loop    ",
+                       loop.id, loop.depth, loop.instructions, counts_text(loop.classes));
   if (!kernel.unknown_opcodes.empty()) out += "  unknown     " + counts_text(kernel.unknown_opcodes) + "\n";
   for (const auto& note : kernel.notes) out += "  note: " + note + "\n";
   const std::string vendor = kernel.arch.starts_with("sm_")   ? "nvidia"
@@ -154,9 +158,12 @@ Result<isa::Reading> read(const std::string& file, const IsaOptions& options) {
 }
 
 Result<int> show_diff(const Common& common, const IsaOptions& options) {
-  if (options.diff.size() != 2) return bad_input("--diff takes two files");
-  BURNISH_TRY_ASSIGN(const auto before, read(options.diff[0], options));
-  BURNISH_TRY_ASSIGN(const auto after, read(options.diff[1], options));
+  // "isa A --diff B" and "isa --diff A B" say the same.
+  std::vector<std::string> files = options.files;
+  files.insert(files.end(), options.diff.begin(), options.diff.end());
+  if (files.size() != 2) return bad_input("--diff compares two files: isa A --diff B");
+  BURNISH_TRY_ASSIGN(const auto before, read(files[0], options));
+  BURNISH_TRY_ASSIGN(const auto after, read(files[1], options));
   const auto diff = isa::diff(before, after);
   if (common.json) {
     Json json = {{"identical", diff.identical}, {"kernels", Json::array()}};
@@ -188,7 +195,7 @@ void add_isa(CommandLine& line, Common& common) {
   auto options = std::make_shared<IsaOptions>();
   auto arguments = line.verb("isa", "read any code object, assembly or disassembly");
   arguments.positionals("FILE", options->files, "code objects, assembly or disassembly");
-  arguments.options("--diff", options->diff, "two files: what changed from the first to the second");
+  arguments.options("--diff", options->diff, "what changed from the first file to the second");
   arguments.option("--kernel", options->kernel, "only kernels that match this regular expression");
   arguments.action([&common, options]() -> Result<int> {
     if (!options->diff.empty()) return show_diff(common, *options);

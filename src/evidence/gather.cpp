@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 #include <utility>
 
@@ -20,7 +21,8 @@ struct Draft {
   std::string plain, plain_symbol;  ///< names to compare by
   std::string vendor;
   std::map<std::string, std::string> not_measured;
-  std::set<std::string> files;  ///< artefacts that it was read from
+  std::set<std::string> files;                             ///< artefacts that it was read from
+  std::vector<std::pair<std::uint64_t, double>> executed;  ///< times, by instruction
 };
 
 struct Code {
@@ -176,6 +178,11 @@ class Gatherer {
     if (to.device.name.empty()) to.device.name = kernel.device.name;
     if (to.device.arch.empty()) to.device.arch = kernel.device.arch;
     if (draft.plain_symbol.empty()) draft.plain_symbol = plain_name(kernel.symbol);
+    for (auto& values : kernel.instances) {
+      if (values.metric == "inst_executed" && draft.executed.empty()) {
+        draft.executed = std::move(values.by_address);
+      }
+    }
     for (auto& rule : kernel.vendor_rules) to.vendor_rules.push_back(std::move(rule));
     for (auto& statement : kernel.implausible) to.statements.push_back(std::move(statement));
     draft.not_measured.merge(kernel.not_measured);
@@ -273,6 +280,10 @@ class Gatherer {
 
   /// PoCL compiles a kernel anew for each work-group size and writes the size into the path.
   static std::vector<Code*> narrowed(std::vector<Code*> fits, const KernelEvidence& kernel) {
+    // What was given goes before what a profile holds.
+    if (std::any_of(fits.begin(), fits.end(), [](const Code* code) { return !code->embedded; })) {
+      std::erase_if(fits, [](const Code* code) { return code->embedded; });
+    }
     if (kernel.launch.block) {
       const auto& block = *kernel.launch.block;
       const std::string part = fmt::format("/{}-{}-{}-", block[0], block[1], block[2]);
@@ -291,15 +302,75 @@ class Gatherer {
     return fits;
   }
 
-  static void add_code(Draft& draft, const Code& code) {
-    merge(draft.kernel.metrics, code.metrics);
+  static void add_code(Draft& draft, Code& code) {
+    if (code.kernel.arch.starts_with("sm_") && !draft.executed.empty()) {
+      isa::choose_hot_loop(code.kernel, draft.executed);
+      code.metrics = isa::metrics(code.kernel);
+    }
+    for (const auto& [name, metric] : code.metrics.all()) {
+      // A profile counts executions, code counts instructions.
+      if (name.starts_with("spill.") && draft.kernel.metrics.find(name)) continue;
+      draft.kernel.metrics.add(metric);
+    }
+    add_places(draft, code.kernel);
     if (draft.kernel.device.arch.empty()) draft.kernel.device.arch = code.kernel.arch;
     for (const std::string& note : code.kernel.notes) {
       draft.kernel.statements.push_back("code: " + note);
     }
   }
 
-  void add_code_alone(const Code& code) {
+  /// What the profile points at by address, in the words of the code.
+  static void add_places(Draft& draft, const isa::Kernel& code) {
+    constexpr std::string_view kOffset = "+0x";
+    const Metric* stall = draft.kernel.metrics.find("hotspot.stall");
+    MetricSet with_lines;
+    for (auto [name, metric] : draft.kernel.metrics.all()) {
+      // Without line information a place is an offset.
+      if (name.starts_with("hotspot.") && metric.text.starts_with(kOffset)) {
+        if (const isa::Instruction* at = instruction_at(code, metric.text);
+            at != nullptr && at->source_line > 0) {
+          metric.text = fmt::format("{}:{} ({})", fs::path(at->source_file).filename().string(),
+                                    at->source_line, metric.text);
+        }
+      }
+      with_lines.add(std::move(metric));
+    }
+    if (stall != nullptr) {
+      const isa::Instruction* at = instruction_at(code, stall->text);
+      if (at != nullptr && !at->waits_for.empty()) {
+        std::vector<std::string> producers;
+        for (const int index : at->waits_for) {
+          const isa::Instruction& producer = code.instructions[static_cast<std::size_t>(index)];
+          producers.push_back(fmt::format("+{:#x} {}", producer.address, producer.text));
+          if (producers.size() == 4) break;
+        }
+        draft.kernel.statements.push_back(
+            fmt::format("code: most stalls are at +{:#x} {}, which "
+                        "waits for {}",
+                        at->address, at->text, join(producers, "; ")));
+      }
+    }
+    if (draft.kernel.metrics.disagreements().empty()) {
+      draft.kernel.metrics = std::move(with_lines);
+    }
+  }
+
+  /// The instruction that a place such as "k.cu:4 (+0x1b0)" names.
+  static const isa::Instruction* instruction_at(const isa::Kernel& code, std::string_view place) {
+    const std::size_t at = place.rfind("+0x");
+    if (at == std::string_view::npos) return nullptr;
+    std::uint64_t address = 0;
+    const char* first = place.data() + at + 3;
+    if (std::from_chars(first, place.data() + place.size(), address, 16).ec != std::errc()) {
+      return nullptr;
+    }
+    for (const isa::Instruction& instruction : code.instructions) {
+      if (instruction.address == address) return &instruction;
+    }
+    return nullptr;
+  }
+
+  void add_code_alone(Code& code) {
     Draft draft;
     draft.kernel.name = code.kernel.name;
     add_code(draft, code);
@@ -369,11 +440,10 @@ class Gatherer {
     if (rated || !peak || !(*peak > 0)) return;
     const double share = 100 * *bandwidth / *peak;
     if (share > 105) {
-      kernel.statements.push_back(
-          fmt::format("dram.bandwidth: {} is over the peak of {} of {}: bytes and time do not "
-                      "belong together",
-                      with_prefix(*bandwidth, "B/s"), with_prefix(*peak, "B/s"),
-                      kernel.device.name));
+      kernel.statements.push_back(fmt::format(
+          "dram.bandwidth: {} is over the peak of {} of {}: bytes and time do not "
+          "belong together",
+          with_prefix(*bandwidth, "B/s"), with_prefix(*peak, "B/s"), kernel.device.name));
       return;
     }
     metrics.add(made("dram.throughput_pct", share, "%", file, "dram.bandwidth / its peak"));

@@ -1,0 +1,109 @@
+// What SASS and cubins add to a profile of an NVIDIA GPU.
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "evidence/evidence.h"
+
+namespace burnish::evidence {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string fixture(const std::string& name) {
+  return std::string(BURNISH_SHARED_DIR) + "/fixtures/" + name;
+}
+
+class NvidiaCode : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"h200/k.ncu-rep", "h200/k.sass"}) {
+      if (!fs::exists(fixture(name))) GTEST_SKIP() << fixture(name);
+    }
+  }
+  static Evidence gathered(const std::vector<fs::path>& files) {
+    auto rules = Rules::load();
+    EXPECT_TRUE(rules) << rules.error().to_string();
+    auto evidence = gather(files, *rules, real_process_runner());
+    EXPECT_TRUE(evidence) << evidence.error().to_string();
+    return evidence ? std::move(*evidence) : Evidence{};
+  }
+  static const KernelEvidence& of(const Evidence& evidence, const std::string& name) {
+    const auto found = std::find_if(
+        evidence.kernels.begin(), evidence.kernels.end(),
+        [&](const KernelEvidence& kernel) { return kernel.name.find(name) != std::string::npos; });
+    EXPECT_NE(found, evidence.kernels.end()) << name;
+    static const KernelEvidence none;
+    return found == evidence.kernels.end() ? none : *found;
+  }
+  static std::vector<std::string> findings(const KernelEvidence& kernel) {
+    std::vector<std::string> ids;
+    for (const Finding& finding : kernel.verdicts.findings) ids.push_back(finding.id);
+    return ids;
+  }
+};
+
+TEST_F(NvidiaCode, TextBesideAReportIsJoinedAndAgrees) {
+  const Evidence evidence = gathered({fixture("h200/k.ncu-rep"), fixture("h200/k.sass")});
+  ASSERT_EQ(evidence.kernels.size(), 3u) << "the report's launches, not doubled";
+  for (const KernelEvidence& kernel : evidence.kernels) {
+    EXPECT_TRUE(kernel.metrics.find("isa.instructions")) << kernel.name;
+    EXPECT_TRUE(kernel.metrics.find("time.device")) << kernel.name;
+    EXPECT_THAT(kernel.metrics.disagreements(), testing::IsEmpty()) << kernel.name;
+  }
+  EXPECT_EQ(of(evidence, "transpose").metrics.value("registers.used"), 14)
+      << "the profiler reports 16 for whatever is below";
+  EXPECT_EQ(of(evidence, "spill").metrics.value("registers.used"), 70);
+}
+
+TEST_F(NvidiaCode, AnIndexedArrayIsNoRegisterSpill) {
+  const Evidence evidence = gathered({fixture("h200/k.ncu-rep"), fixture("h200/k.sass")});
+  const KernelEvidence& spill = of(evidence, "spill");
+  EXPECT_THAT(findings(spill), Contains("indexed-local-array"));
+  EXPECT_THAT(findings(spill), Not(Contains("register-spill")));
+  EXPECT_EQ(spill.metrics.value("spill.instructions"), 0);
+  EXPECT_EQ(spill.metrics.value("isa.loop.scratch_loads"), 96);
+  EXPECT_THAT(spill.statements, Contains(HasSubstr("192 accesses to an array")));
+}
+
+TEST_F(NvidiaCode, AStallIsTracedToTheInstructionThatCausesIt) {
+  const Evidence evidence = gathered({fixture("h200/k.ncu-rep"), fixture("h200/k.sass")});
+  EXPECT_THAT(of(evidence, "transpose").statements,
+              Contains(testing::AllOf(HasSubstr("most stalls are at +0x1c0 STG.E"),
+                                      HasSubstr("waits for +0x1b0 LDS R9"))));
+}
+
+TEST_F(NvidiaCode, CodeAloneSaysWhatItCan) {
+  const Evidence evidence = gathered({fixture("h200/k.sass")});
+  ASSERT_EQ(evidence.kernels.size(), 3u);
+  const KernelEvidence& spill = of(evidence, "spill");
+  EXPECT_THAT(findings(spill), Contains("local-accesses-in-loop"));
+  const auto finding =
+      std::find_if(spill.verdicts.findings.begin(), spill.verdicts.findings.end(),
+                   [](const Finding& one) { return one.id == "local-accesses-in-loop"; });
+  ASSERT_NE(finding, spill.verdicts.findings.end());
+  EXPECT_THAT(finding->because, HasSubstr("0 and 0 of these move spilled registers"));
+  EXPECT_THAT(findings(of(evidence, "saxpy")), Not(Contains("local-accesses-in-loop")));
+}
+
+TEST_F(NvidiaCode, TheReportsOwnObjectIsRead) {
+  const Evidence evidence = gathered({fixture("h200/k.ncu-rep")});
+  const KernelEvidence& spill = of(evidence, "spill");
+  EXPECT_EQ(spill.metrics.value("scratch.bytes"), 256) << "STACK of k.resusage.txt";
+  EXPECT_EQ(of(evidence, "transpose").metrics.value("shared.static_bytes"), 4096)
+      << "5,120 less what the driver keeps";
+  if (!spill.metrics.find("isa.instructions")) {
+    GTEST_SKIP() << "no nvdisasm or cuobjdump for sm_90: the code itself is not shown";
+  }
+  EXPECT_EQ(spill.metrics.value("isa.loop.scratch_loads"), 96);
+  EXPECT_EQ(spill.metrics.value("isa.loop.spill_load"), 0);
+  const Metric* loop = spill.metrics.find("isa.loop.instructions");
+  ASSERT_TRUE(loop);
+  EXPECT_THAT(loop->where.locator, HasSubstr("k.cu:5"));
+}
+
+}  // namespace
+}  // namespace burnish::evidence
