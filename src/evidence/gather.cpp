@@ -307,9 +307,12 @@ class Gatherer {
       isa::choose_hot_loop(code.kernel, draft.executed);
       code.metrics = isa::metrics(code.kernel);
     }
+    const bool calls = code.metrics.value("isa.call").value_or(0) > 0;
     for (const auto& [name, metric] : code.metrics.all()) {
-      // A profile counts executions, code counts instructions.
-      if (name.starts_with("spill.") && draft.kernel.metrics.find(name)) continue;
+      // A profile counts executions, code counts instructions; and a launch has the registers that
+      // called functions need as well.
+      const bool other = name.starts_with("spill.") || (calls && name == "registers.used");
+      if (other && draft.kernel.metrics.find(name)) continue;
       draft.kernel.metrics.add(metric);
     }
     add_places(draft, code.kernel);
@@ -408,7 +411,15 @@ class Gatherer {
     add_shared(kernel);
     add_occupancy(kernel);
     kernel.verdicts = rules_.evaluate({kernel.metrics, draft.vendor, kernel.device.arch});
+    const bool no_loop = kernel.metrics.value("isa.loops") == 0;
     for (Missing& missing : kernel.verdicts.missing) {
+      const bool of_loop =
+          std::all_of(missing.metrics.begin(), missing.metrics.end(),
+                      [](const std::string& name) { return name.starts_with("isa.loop."); });
+      if (no_loop && of_loop) {
+        missing.collect = "its code has no loop";
+        continue;
+      }
       for (const std::string& name : missing.metrics) {
         const auto reason = draft.not_measured.find(name);
         if (reason == draft.not_measured.end()) continue;

@@ -105,5 +105,46 @@ TEST_F(NvidiaCode, TheReportsOwnObjectIsRead) {
   EXPECT_THAT(loop->where.locator, HasSubstr("k.cu:5"));
 }
 
+TEST_F(NvidiaCode, ALoopThatIsNotThereIsNotAskedFor) {
+  const Evidence evidence = gathered({fixture("h200/k.ncu-rep"), fixture("h200/k.sass")});
+  const auto& missing = of(evidence, "saxpy").verdicts.missing;
+  const auto rule = std::find_if(missing.begin(), missing.end(), [](const Missing& one) {
+    return one.rule == "local-accesses-in-loop";
+  });
+  ASSERT_NE(rule, missing.end());
+  EXPECT_EQ(rule->collect, "its code has no loop");
+}
+
+struct Embedded {
+  const char* file;
+  const char* kernel;
+  int registers;  ///< REGCOUNT of the cubin inside; the profiler's own number is 16 or more
+};
+
+class NvidiaReport : public NvidiaCode, public testing::WithParamInterface<Embedded> {};
+
+TEST_P(NvidiaReport, ObjectsInsideReportsAreRead) {
+  const std::string path = fixture(GetParam().file);
+  if (!fs::exists(path)) GTEST_SKIP() << path;
+  const Evidence evidence = gathered({path});
+  const KernelEvidence& kernel = of(evidence, GetParam().kernel);
+  EXPECT_EQ(kernel.metrics.value("registers.used"), GetParam().registers);
+  if (!kernel.metrics.find("isa.instructions")) {
+    GTEST_SKIP() << "no nvdisasm or cuobjdump: the code itself is not shown";
+  }
+  EXPECT_EQ(kernel.metrics.value("isa.unknown").value_or(0), 0);
+  EXPECT_EQ(kernel.metrics.value("spill.instructions"), 0);
+  EXPECT_THAT(kernel.metrics.disagreements(), testing::IsEmpty());
+}
+INSTANTIATE_TEST_SUITE_P(
+    Fixtures, NvidiaReport,
+    testing::Values(Embedded{"ncu-rep/CuVectorAddDrv.ncu-rep", "VecAdd_kernel", 12},
+                    Embedded{"ncu-rep/manual_nvtx.ncu-rep", "init_data_kernel", 8},
+                    Embedded{"ncu-rep/manual_nvtx.ncu-rep", "daxpy_kernel", 10},
+                    Embedded{"ncu-rep/manual_nvtx.ncu-rep", "check_results_kernel", 32},
+                    Embedded{"ncu-rep/LakshyaSingh354_vec_add.ncu-rep", "vec_add", 12},
+                    Embedded{"ncu-rep/armleth_report.ncu-rep", "matrix_addition2D", 12},
+                    Embedded{"ncu-rep/thedavidchu_profile.ncu-rep", "kernel", 18}));
+
 }  // namespace
 }  // namespace burnish::evidence

@@ -13,7 +13,7 @@ namespace burnish::isa::nvidia {
 namespace {
 
 /// Files with more are none that a compiler made.
-constexpr std::size_t kMostInstructions = 50'000'000;
+constexpr std::size_t kMostInstructions = 8'000'000;
 constexpr int kOldestSm = 50;
 constexpr int kFirstWide = 70;  ///< from here on an instruction has 128 bits
 /// Text is told by what its first lines hold.
@@ -364,7 +364,7 @@ class Reader {
     }
     if (!open_) open_function({});
     if (listing_.lines.size() >= kMostInstructions) {
-      return bad_input("more than 50,000,000 instructions").at({file_, number_, 0});
+      return bad_input("more than 8,000,000 instructions").at({file_, number_, 0});
     }
     for (; open_labels_ > 0; --open_labels_) {
       listing_.labels[listing_.labels.size() - static_cast<std::size_t>(open_labels_)].address =
