@@ -81,11 +81,19 @@ struct Disassembly {
 
 /// Errors: no program, or none that knows the architecture.
 Result<Disassembly> disassemble(std::string_view bytes, int sm, ProcessRunner& runner) {
+  const std::vector<Tool> nvdisasm = tools("nvdisasm", runner);
+  const std::vector<Tool> cuobjdump = tools("cuobjdump", runner);
+  if (nvdisasm.empty() && cuobjdump.empty()) {
+    return environment_error(
+               "neither nvdisasm nor cuobjdump was found, so the code is not disassembled")
+        .with_hint(
+            "put nvdisasm of the CUDA toolkit, or of the package nvidia-cuda-nvdisasm, on "
+            "PATH");
+  }
   BURNISH_TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make());
   const fs::path object = folder.path() / "object.cubin";
   BURNISH_TRY(real_file_system().write(object, bytes));
   std::string failures;
-  bool any = false;
   const auto attempt = [&](const Tool& tool,
                            const std::vector<std::string>& options) -> std::optional<Disassembly> {
     ProcessSpec spec;
@@ -94,7 +102,6 @@ Result<Disassembly> disassemble(std::string_view bytes, int sm, ProcessRunner& r
     spec.argv.push_back(object.string());
     spec.output_limit = kDisassemblyLimit;
     spec.deadline = std::chrono::minutes(5);
-    any = true;
     auto ran = runner.run(spec);
     if (ran && ran->ok() && is_sass(ran->output)) {
       return Disassembly{std::move(ran->output), tool.name};
@@ -105,22 +112,13 @@ Result<Disassembly> disassemble(std::string_view bytes, int sm, ProcessRunner& r
                             first.empty() && ran ? ran->describe() : std::string(first));
     return {};
   };
-  for (const Tool& tool : tools("nvdisasm", runner)) {
+  for (const Tool& tool : nvdisasm) {
     if (auto done = attempt(tool, {"-c", "-hex", "-gi"})) return std::move(*done);
     // Line tables that it cannot read are no reason to go without the code.
-    if (failures.find("deprecated") == std::string::npos) {
-      if (auto done = attempt(tool, {"-c", "-hex"})) return std::move(*done);
-    }
+    if (auto done = attempt(tool, {"-c", "-hex"})) return std::move(*done);
   }
-  for (const Tool& tool : tools("cuobjdump", runner)) {
+  for (const Tool& tool : cuobjdump) {
     if (auto done = attempt(tool, {"-sass"})) return std::move(*done);
-  }
-  if (!any) {
-    return environment_error(
-               "neither nvdisasm nor cuobjdump was found, so the code is not disassembled")
-        .with_hint(
-            "put nvdisasm of the CUDA toolkit, or of the package nvidia-cuda-nvdisasm, on "
-            "PATH");
   }
   return environment_error(fmt::format("no disassembler here reads code for sm_{}{}", sm, failures))
       .with_hint("CUDA 12.9 is the last toolkit for sm_50 to sm_72; newer GPUs need newer ones");

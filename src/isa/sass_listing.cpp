@@ -294,11 +294,13 @@ class Reader {
     fresh_place_ = true;
   }
 
-  bool is_wide() const {
+  /// `address` is that of an instruction of the function, for text that does not name its target:
+  /// the first slot of a group of narrow instructions holds their control.
+  bool is_wide(std::uint64_t address) const {
     if (const auto number = sm_number(arch_)) return *number >= kFirstWide;
-    // Without a name: the first slot of a group of narrow instructions holds their control.
-    return !open_ || listing_.lines.empty() ||
-           listing_.lines[listing_.functions.back().begin].address % 16 == 0;
+    const std::size_t first = open_ ? listing_.functions.back().begin : listing_.lines.size();
+    if (first < listing_.lines.size()) address = listing_.lines[first].address;
+    return address % 16 == 0;
   }
 
   /// The hexadecimal words of an instruction, after "/* 0x".
@@ -311,7 +313,7 @@ class Reader {
     if (last != nullptr && !last->encoded) {  // it stood on a line of its own
       last->encoding = *word;
       last->encoded = true;
-      awaiting_high_ = is_wide();
+      awaiting_high_ = is_wide(last->address);
       return;
     }
     if (awaiting_high_) {
@@ -319,7 +321,7 @@ class Reader {
       awaiting_high_ = false;
       return;
     }
-    if (!is_wide() || last == nullptr) group_ = *word;
+    if (last == nullptr || !is_wide(last->address)) group_ = *word;
   }
 
   Result<void> instruction(std::string_view text, std::optional<Control> control) {
@@ -383,12 +385,12 @@ class Reader {
       }
     }
     const auto slot = static_cast<int>(line.address / 8 % 4);
-    if (group_ && slot > 0 && !line.control) {
+    if (group_ && slot > 0 && !line.control && !is_wide(line.address)) {
       line.control = control_of_group(*group_, slot - 1);
       if (slot == 3) group_ = {};
     }
     listing_.lines.push_back(line);
-    if (line.encoded) awaiting_high_ = is_wide();
+    if (line.encoded) awaiting_high_ = is_wide(line.address);
     return {};
   }
 

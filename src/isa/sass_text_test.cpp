@@ -415,6 +415,8 @@ TEST(SassText, DamagedTextGivesLocatedErrors) {
         ".headerflags @\"EF_CUDA_SM\"", ".sectioninfo @\"SHI_REGISTERS=99999999999999999999\""}) {
     (void)error(text);  // neither crashes nor hangs
   }
+  EXPECT_THAT(error("\t\tFunction : k\n  /* 0x0000000000000000 */\n"),
+              HasSubstr("no SASS instruction"));
   // Every prefix and every single damaged byte of a real file.
   const auto whole = real_file_system().read(testdata("sm_61.nvdisasm-hex-gi.sass"));
   ASSERT_TRUE(whole);
