@@ -125,9 +125,15 @@ std::string kernel_text(const isa::Kernel& kernel, const evidence::Rules& rules)
   if (!kernel.cross_lane.empty()) out += "  cross lane  " + counts_text(kernel.cross_lane) + "\n";
   if (!kernel.matrix_shapes.empty()) out += "  matrix      " + counts_text(kernel.matrix_shapes) + "\n";
   const int hot = isa::hot_loop(kernel);
-  for (const auto& loop : kernel.loops)
-    out += fmt::format("  {} {:<5} depth {}, {} instructions: {}\n", loop.id == hot ? "hot loop" : "loop    ",
+  for (const auto& loop : kernel.loops) {
+    out += fmt::format("  {} {:<3} depth {}, {} instructions: {}\n", loop.id == hot ? "hot loop" : "loop    ",
                        loop.id, loop.depth, loop.instructions, counts_text(loop.classes));
+    if (loop.id != hot) continue;
+    std::vector<std::string> parts;
+    for (const auto& [name, value] : loop.extra)
+      if (value != 0) parts.push_back(fmt::format("{} {}", name, number_text(value)));
+    if (!parts.empty()) out += "              " + join(parts, ", ") + "\n";
+  }
   if (!kernel.unknown_opcodes.empty()) out += "  unknown     " + counts_text(kernel.unknown_opcodes) + "\n";
   for (const auto& note : kernel.notes) out += "  note: " + note + "\n";
   const std::string vendor = kernel.arch.starts_with("sm_")   ? "nvidia"

@@ -75,7 +75,6 @@ class Reader {
     }
     sections_ = std::move(*sections);
     find_kernels();
-    if (cubin_.kernels.empty()) return fail("the cubin holds no kernel");
     for (const ElfSection& section : sections_) {
       if (section.type == kCudaInfo) BURNISH_TRY(info(section));
     }

@@ -42,8 +42,8 @@ struct Cubin {
 
 bool is_cubin(std::string_view bytes);
 
-/// Errors: truncated or corrupt, an architecture that is not read, no kernel in it. `entry` names
-/// it inside a fat binary, in errors.
+/// Errors: truncated or corrupt, or an architecture that is not read. `entry` names it inside a fat
+/// binary, in errors.
 Result<Cubin> read_cubin(std::string_view bytes, const std::string& file, const std::string& entry);
 
 struct ElfSection {

@@ -212,10 +212,18 @@ KernelDiff compare(const Kernel& before, const Kernel& after) {
   const MetricSet is = metrics(after);
   // A metric that one side lacks is unknown there, not changed; but a count by class, width, kind
   // or shape that one side lacks is 0 there when that side has code.
-  const auto value = [](const MetricSet& set, const std::string& name,
-                        bool has_code) -> std::optional<double> {
+  const auto further = [](const Kernel& kernel, const std::string& name) {
+    if (kernel.extra.contains(name)) return true;
+    const int hot = hot_loop(kernel);
+    constexpr std::string_view kLoop = "isa.loop.";
+    return hot >= 0 && name.starts_with(kLoop) &&
+           kernel.loops[static_cast<std::size_t>(hot)].extra.contains(name.substr(kLoop.size()));
+  };
+  const auto value = [&](const MetricSet& set, const std::string& name,
+                         bool has_code) -> std::optional<double> {
     if (const auto known = set.value(name)) return known;
-    const bool countable = name.starts_with("isa.") && !contains(name, "mean_bits");
+    const bool countable = name.starts_with("isa.") && !contains(name, "mean_bits") &&
+                           !further(before, name) && !further(after, name);
     return countable && has_code ? std::optional<double>(0.0) : std::nullopt;
   };
   const auto note = [&](const std::string& name) {

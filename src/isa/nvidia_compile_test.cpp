@@ -116,6 +116,37 @@ TEST_P(NvidiaCompile, AnArrayStaysAnArray) {
   EXPECT_EQ(kernel.arguments.size(), 3u);
 }
 
+class NvidiaHostObject : public NvidiaCompile {};
+TEST_P(NvidiaHostObject, HoldsCompressedImagesForTwoArchitectures) {
+  const fs::path object = folder_->path() / "host.o";
+  ProcessSpec spec;
+  spec.argv = {nvcc_->string(),
+               "-std=c++17",
+               "-c",
+               "-DTILE",
+               "-gencode=arch=compute_80,code=sm_80",
+               "-gencode=arch=compute_90,code=sm_90",
+               "-Xfatbin=-compress-all",
+               std::string("--compress-mode=") + GetParam(),
+               std::string(BURNISH_SOURCE_DIR) + "/src/isa/testdata/kernels.cu",
+               "-o",
+               object.string()};
+  spec.deadline = std::chrono::minutes(2);
+  const auto ran = real_process_runner().run(spec);
+  ASSERT_TRUE(ran) << ran.error().to_string();
+  if (!ran->ok()) GTEST_SKIP() << "this nvcc does not compile it: " << ran->errors;
+  const auto reading = read_code(object, real_process_runner());
+  ASSERT_TRUE(reading) << reading.error().to_string();
+  EXPECT_EQ(reading->kind, "host-fatbin");
+  ASSERT_EQ(reading->kernels.size(), 2u);
+  EXPECT_EQ(reading->kernels[0].arch, "sm_80");
+  EXPECT_EQ(reading->kernels[1].arch, "sm_90");
+  for (const Kernel& kernel : reading->kernels) EXPECT_EQ(kernel.shared_bytes, 2048);
+}
+// LZ4 is what "speed" takes, zstd the others.
+INSTANTIATE_TEST_SUITE_P(Compression, NvidiaHostObject, testing::Values("speed", "size", "none"),
+                         [](const auto& param) { return std::string(param.param); });
+
 INSTANTIATE_TEST_SUITE_P(Architectures, NvidiaCompile, testing::Values("sm_75", "sm_90a", "sm_120"),
                          [](const auto& param) { return std::string(param.param); });
 

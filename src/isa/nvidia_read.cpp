@@ -129,6 +129,11 @@ Result<void> read_object(std::string_view bytes, const std::string& file, const 
                          ProcessRunner& runner, Reading& reading) {
   BURNISH_TRY_ASSIGN(Cubin cubin, read_cubin(bytes, file, entry));
   const std::string prefix = entry.empty() ? std::string() : entry + ": ";
+  if (cubin.kernels.empty()) {
+    // nvcc puts empty images into every program.
+    if (!entry.empty()) return {};
+    return bad_input("the cubin holds no kernel").at({file, 0, 0});
+  }
   auto disassembly = disassemble(bytes, cubin.sm, runner);
   Listing listing;
   std::unordered_map<std::string_view, const Function*> functions;
@@ -214,7 +219,10 @@ Result<Reading> read_fat(std::string_view bytes, const std::string& file, std::s
   if (reading.kernels.empty()) {
     if (failure) return std::move(*failure);
     return bad_input(entries.empty() ? "it holds no code for NVIDIA GPUs"
-                                     : "it holds no machine code for NVIDIA GPUs, only PTX")
+                     : others.size() == entries.size()
+                         ? "it holds no machine code for NVIDIA GPUs, "
+                           "only PTX"
+                         : "its images for NVIDIA GPUs hold no kernel")
         .at({file, 0, 0})
         .with_hint("compile for the architecture of a GPU, for example with -arch=native");
   }

@@ -296,6 +296,7 @@ TEST(SassText, ToolsAgreeAboutOneCode) {
   const MetricSet without = metrics(two.kernels.at(0));
   EXPECT_TRUE(with.find("isa.stall_cycles"));
   EXPECT_FALSE(without.find("isa.stall_cycles")) << "unknown is absent";
+  EXPECT_TRUE(difference.kernels.at(0).changed.empty()) << "and unknown has not changed to 0";
   EXPECT_FALSE(without.find("isa.loop.exposed_waits"));
 }
 
