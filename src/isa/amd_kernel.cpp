@@ -1,11 +1,8 @@
 #include "isa/amd_kernel.h"
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <utility>
 
 #include "base/text.h"
@@ -643,15 +640,6 @@ int generation_of(const Listing& listing) {
     }
   }
   return generation;
-}
-
-std::string demangled(const std::string& symbol) {
-  // Longer names are no compiler's, and demangling can take time out of proportion.
-  if (!symbol.starts_with("_Z") || symbol.size() > 4096) return symbol;
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(
-      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 && name ? std::string(name.get()) : symbol;
 }
 
 }  // namespace burnish::isa::amd

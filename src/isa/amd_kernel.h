@@ -59,6 +59,4 @@ void fill_code(Kernel& kernel, const Target& target, const Declared& declared,
 /// The generation that the instructions belong to, for text that names no target.
 int generation_of(const Listing& listing);
 
-std::string demangled(const std::string& symbol);
-
 }  // namespace burnish::isa::amd

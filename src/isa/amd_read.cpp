@@ -8,6 +8,7 @@
 #include "isa/amd_kernel.h"
 #include "isa/amd_listing.h"
 #include "isa/amd_object.h"
+#include "isa/demangle.h"
 
 namespace burnish::isa::amd {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "isa/cubin_object.h"
+#include "isa/demangle.h"
 #include "isa/fatbin.h"
 #include "isa/nvidia.h"
 #include "isa/sass_kernel.h"

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "isa/amd_kernel.h"
 #include "isa/flow.h"
 #include "isa/sass_waits.h"
 
@@ -538,7 +537,5 @@ void fill_code(Kernel& kernel, const Listing& listing, const Function& function,
                const std::optional<SpillAddresses>& told) {
   CodeReader(kernel, listing, function, told).read();
 }
-
-std::string demangled(const std::string& symbol) { return amd::demangled(symbol); }
 
 }  // namespace burnish::isa::nvidia

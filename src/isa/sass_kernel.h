@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "isa/isa.h"
 #include "isa/sass_listing.h"
@@ -13,7 +12,5 @@ namespace burnish::isa::nvidia {
 /// `arch` and resources are filled already; `told` as in local_accesses().
 void fill_code(Kernel& kernel, const Listing& listing, const Function& function,
                const std::optional<SpillAddresses>& told);
-
-std::string demangled(const std::string& symbol);
 
 }  // namespace burnish::isa::nvidia
