@@ -1,6 +1,7 @@
 #include "profile/json_walk.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -169,7 +170,8 @@ bool JsonWalk::raw_string(std::string_view& content, bool& escaped) {
     while (close - slashes > start && text_[close - slashes - 1] == '\\') ++slashes;
     if (slashes % 2 == 0) {
       content = text_.substr(start, close - start);
-      escaped = !content.empty() && std::memchr(content.data(), '\\', content.size()) != nullptr;
+      escaped = slashes > 0 || from != start ||
+                (!content.empty() && std::memchr(content.data(), '\\', content.size()) != nullptr);
       at_ = close + 1;
       return true;
     }
@@ -246,23 +248,38 @@ std::optional<std::string_view> JsonWalk::string() {
   return std::string_view(scratch_);
 }
 
-std::optional<std::int64_t> JsonWalk::integer() {
-  if (failed()) return std::nullopt;
-  // The common case, an integer of few digits, without a second look.
+/// The common case, an integer of few digits, without a second look.
+std::optional<std::int64_t> JsonWalk::plain_integer() {
   white();
   std::size_t at = at_;
   const bool negative = at < text_.size() && text_[at] == '-';
   if (negative) ++at;
   std::int64_t value = 0;
   const std::size_t first = at;
-  while (at < text_.size() && is_digit(text_[at]) && at - first < 18) {
+  while (at < text_.size() && is_digit(text_[at]) && at - first < 15) {
     value = value * 10 + (text_[at] - '0');
     ++at;
   }
   const char after = at < text_.size() ? text_[at] : '\0';
-  if (at > first && !is_digit(after) && after != '.' && after != 'e' && after != 'E') {
-    at_ = at;
-    return negative ? -value : value;
+  if (at == first || is_digit(after) || after == '.' || after == 'e' || after == 'E') {
+    return std::nullopt;
+  }
+  at_ = at;
+  return negative ? -value : value;
+}
+
+std::optional<std::int64_t> JsonWalk::integer() {
+  if (failed()) return std::nullopt;
+  if (const auto whole = plain_integer()) return whole;
+  if (peek() == Kind::number) {
+    // Longer ones do not fit a double exactly.
+    std::int64_t value = 0;
+    const char* end = text_.data() + text_.size();
+    const auto [stop, problem] = std::from_chars(text_.data() + at_, end, value);
+    if (problem == std::errc() && (stop == end || (*stop != '.' && *stop != 'e' && *stop != 'E'))) {
+      at_ = static_cast<std::size_t>(stop - text_.data());
+      return value;
+    }
   }
   const auto real = number();
   if (!real || !(std::fabs(*real) < 9.2e18)) return std::nullopt;
@@ -270,6 +287,8 @@ std::optional<std::int64_t> JsonWalk::integer() {
 }
 
 std::optional<double> JsonWalk::number() {
+  if (failed()) return std::nullopt;
+  if (const auto whole = plain_integer()) return static_cast<double>(*whole);
   if (peek() != Kind::number) {
     skip();
     return std::nullopt;
@@ -287,60 +306,60 @@ std::optional<double> JsonWalk::number() {
   return value;
 }
 
-void JsonWalk::skip() {
-  if (failed()) return;
+/// Steps over what stands inside open brackets, up to the one that closes the last of them.
+void JsonWalk::skip_brackets() {
+  static const std::array<bool, 256> kStops = [] {
+    std::array<bool, 256> stops{};
+    for (const char c : {'"', '[', ']', '{', '}'}) stops[static_cast<unsigned char>(c)] = true;
+    return stops;
+  }();
   int depth = 0;
+  const char* data = text_.data();
+  const std::size_t size = text_.size();
   do {
-    white();
-    if (at_ >= text_.size()) {
+    while (at_ < size && !kStops[static_cast<unsigned char>(data[at_])]) ++at_;
+    if (at_ >= size) {
       fail("the file ends in the middle: it was cut off");
       return;
     }
-    switch (text_[at_]) {
-      case '{':
-      case '[':
-        ++depth;
-        ++at_;
-        break;
-      case '}':
-      case ']':
-        if (depth == 0) {
-          fail("a value was expected");
-          return;
-        }
-        --depth;
-        ++at_;
-        break;
-      case '"': {
-        std::string_view content;
-        bool escaped = false;
-        if (!raw_string(content, escaped)) return;
-        break;
-      }
-      case ',':
-      case ':':
-        if (depth == 0) {
-          fail("a value was expected");
-          return;
-        }
-        ++at_;
-        break;
-      default: {
-        const std::size_t start = at_;
-        while (at_ < text_.size()) {
-          const char c = text_[at_];
-          const bool word = is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                            c == '-' || c == '+' || c == '.';
-          if (!word) break;
-          ++at_;
-        }
-        if (at_ == start) {
-          fail("a value was expected");
-          return;
-        }
-      }
+    if (data[at_] == '"') {
+      std::string_view content;
+      bool escaped = false;
+      if (!raw_string(content, escaped)) return;
+      continue;
     }
+    depth += data[at_] == '[' || data[at_] == '{' ? 1 : -1;
+    ++at_;
   } while (depth > 0);
+}
+
+void JsonWalk::skip() {
+  if (failed()) return;
+  white();
+  if (at_ >= text_.size()) {
+    fail("the file ends in the middle: it was cut off");
+    return;
+  }
+  const char first = text_[at_];
+  if (first == '[' || first == '{') {
+    skip_brackets();
+    return;
+  }
+  if (first == '"') {
+    std::string_view content;
+    bool escaped = false;
+    (void)raw_string(content, escaped);
+    return;
+  }
+  const std::size_t start = at_;
+  while (at_ < text_.size()) {
+    const char c = text_[at_];
+    const bool word = is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+                      c == '+' || c == '.';
+    if (!word) break;
+    ++at_;
+  }
+  if (at_ == start) fail("a value was expected");
 }
 
 void JsonWalk::finish() {

@@ -64,6 +64,8 @@ class JsonWalk {
   bool member();
   bool element();
   bool next_in(char close);
+  std::optional<std::int64_t> plain_integer();
+  void skip_brackets();
   void white();
   bool raw_string(std::string_view& content, bool& escaped);
   void unescape(std::string_view content);
