@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -32,12 +33,27 @@ constexpr std::size_t kMostInstructions = 1'000'000;
 constexpr std::int64_t kMostLines = 16'000'000;
 constexpr std::size_t kMostWaits = 100'000;
 /// How far back the load that a wait waits for is looked for, in instructions.
-constexpr std::size_t kFarthestLoad = 4096;
+constexpr std::size_t kFarthestLoad = 1024;
+/// No code nests loops deeper.
+constexpr int kDeepestLoop = 64;
 constexpr std::uintmax_t kLargestObject = std::uintmax_t{256} << 20;
 constexpr std::size_t kStep = std::size_t{32} << 20;
 
+/// Which counter an instruction is counted by until it is done.
+enum class Access : std::uint8_t { none, vector_load, vector_store, near };
+
+Access access_of(std::string_view instruction) {
+  const std::string kind = class_of(instruction);
+  if (kind == "vmem_load" || kind == "async_copy" || kind == "atomic") return Access::vector_load;
+  if (kind == "vmem_store") return Access::vector_store;
+  const bool near = kind == "lds_load" || kind == "lds_store" || kind == "smem" ||
+                    (kind == "cross_lane" && instruction.starts_with("ds_"));
+  return near ? Access::near : Access::none;
+}
+
 struct Instruction {
   std::string_view text, source;
+  Access access = Access::none;
   std::int64_t address = 0;
   std::int64_t line = -1;  ///< as waves refer to it
   double hits = 0, latency = 0, stall = 0, idle = 0;
@@ -483,6 +499,7 @@ class Trace {
     one.latency = std::max(one.latency, 0.0);
     one.stall = std::clamp(one.stall, 0.0, one.latency);
     one.idle = std::max(one.idle, 0.0);
+    one.access = access_of(one.text);
     TracedKernel& kernel = kernels_.back();
     kernel.hits += one.hits;
     kernel.latency += one.latency;
@@ -556,20 +573,16 @@ class Trace {
       for (std::size_t step = 1; step <= std::min(kernel.count, kFarthestLoad); ++step) {
         const std::size_t offset = wait - kernel.first;
         const std::size_t index = kernel.first + (offset + kernel.count - step) % kernel.count;
-        if (!counts(class_of(instructions_[index].text))) continue;
+        if (!counts(instructions_[index].access)) continue;
         if (in_flight-- == 0) return index;
       }
       return {};
     };
-    const auto vector = [](const std::string& kind) {
-      return kind == "vmem_load" || kind == "async_copy" || kind == "atomic";
+    const auto vector = [](Access access) { return access == Access::vector_load; };
+    const auto vector_or_store = [](Access access) {
+      return access == Access::vector_load || access == Access::vector_store;
     };
-    const auto vector_or_store = [&](const std::string& kind) {
-      return vector(kind) || kind == "vmem_store";
-    };
-    const auto local = [](const std::string& kind) {
-      return kind == "lds_load" || kind == "lds_store" || kind == "smem" || kind == "cross_lane";
-    };
+    const auto local = [](Access access) { return access == Access::near; };
     for (const std::string_view name : {"vmcnt", "s_wait_loadcnt"}) {
       if (const auto count = count_behind(name)) {
         return generation_ >= 10 ? walk_back(*count, vector) : walk_back(*count, vector_or_store);
@@ -629,7 +642,7 @@ class Trace {
     for (const Loop& loop : loops) {
       if (!hot || loop.time > hot->time) hot = loop;
     }
-    while (hot) {
+    for (int depth = 0; hot && depth < kDeepestLoop; ++depth) {
       const Loop* inner = nullptr;
       for (const Loop& loop : loops) {
         const bool nested = loop.first >= hot->first && loop.last <= hot->last &&

@@ -243,6 +243,7 @@ void Run::merge(Group& into, Group&& from) {
   fill(into.scalar, from.scalar);
   fill(into.scratch_bytes, from.scratch_bytes);
   if (into.symbol.empty()) into.symbol = std::move(from.symbol);
+  into.most_counter = std::max(into.most_counter, from.most_counter);
   for (Value& value : from.values) {
     const auto same = std::find_if(into.values.begin(), into.values.end(), [&](const Value& other) {
       return other.counter == value.counter && other.source == value.source;
@@ -368,9 +369,10 @@ void Run::add_value(Group& group, int counter, double value, int source, int lin
   auto at = group.values.end();
   if (group.next_value < group.values.size() && is_it(group.values[group.next_value])) {
     at = group.values.begin() + static_cast<std::ptrdiff_t>(group.next_value);
-  } else {
+  } else if (counter <= group.most_counter) {
     at = std::find_if(group.values.begin(), group.values.end(), is_it);
   }
+  group.most_counter = std::max(group.most_counter, counter);
   group.next_value = static_cast<std::size_t>(at - group.values.begin()) + 1;
   if (at == group.values.end()) {
     group.values.push_back({counter, source, value, value, value, 1, line, locator});

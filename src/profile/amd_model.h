@@ -69,7 +69,7 @@ class Run {
  public:
   static constexpr std::size_t kMostLaunches = 64;
   static constexpr std::size_t kMostGroups = 20'000;
-  static constexpr std::size_t kMostCounters = 100'000;
+  static constexpr std::size_t kMostCounters = 20'000;
 
   struct Value {
     int counter = 0;
@@ -89,6 +89,7 @@ class Run {
     std::int64_t launches = 1;
     std::vector<Value> values;
     std::size_t next_value = 0;     ///< where the next counter is likely to stand
+    int most_counter = -1;          ///< none of `values` is of a later one
     std::vector<double> durations;  ///< s; the first kMostDurations of them
     std::int64_t timed = 0;
     bool mean_time = false;  ///< the one duration is a mean already

@@ -675,6 +675,23 @@ TEST_F(AmdFiles, AWaitIsPutDownToTheLoadItWaitsFor) {
   EXPECT_EQ(value(read(moved).kernels.at(0), "trace.cycles"), 40);
 }
 
+TEST_F(AmdFiles, CodeMadeToTakeForeverIsRead) {
+  // Every instruction is a wait that nothing answers, or a jump into a loop inside another.
+  std::string code = "{\"code\":[[\"; k\",0,0,\"\",1,0,0,0,0,0]";
+  for (int i = 0; i < 60'000; ++i) {
+    code += fmt::format(
+        ",[\"{}\",0,{},\"\",1,{},{},9,9,9]",
+        i % 2 == 0 ? "s_waitcnt vmcnt(63)" : fmt::format("s_cbranch_scc0 {}", 65536 - i % 32000), i,
+        4 * i, 1 + i);
+  }
+  const Reading reading = read(write("code.json", code + "]}"));
+  EXPECT_EQ(value(reading.kernels.at(0), "trace.cycles"), 60'000 * 18);
+  // A counter of its own in every row, too.
+  std::string rows = kCounterHeader;
+  for (int i = 0; i < 30'000; ++i) rows += counter_row(1, "k", fmt::format("C{}", i), "1");
+  EXPECT_THAT(error(write("many_counter_collection.csv", rows)), HasSubstr("too many"));
+}
+
 TEST_F(AmdFiles, BrokenTraces) {
   EXPECT_THAT(error(write("out.att", std::string("\0\1\2", 3))),
               AllOf(HasSubstr("has not been decoded"), HasSubstr("rocprof-trace-decoder")));
