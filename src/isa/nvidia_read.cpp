@@ -206,7 +206,9 @@ Result<Reading> read_fat(std::string_view bytes, const std::string& file, std::s
       return read_object(plain, file, name, runner, reading);
     }();
     if (read) continue;
-    reading.warnings.push_back(fmt::format("{} is left out: {}", name, read.error().message));
+    std::string_view why = read.error().message;
+    if (why.starts_with(name + ": ")) why.remove_prefix(name.size() + 2);
+    reading.warnings.push_back(fmt::format("{} is left out: {}", name, why));
     if (!failure) failure = std::move(read.error());
   }
   if (!others.empty()) {
