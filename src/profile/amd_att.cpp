@@ -43,6 +43,8 @@ constexpr std::size_t kStep = std::size_t{32} << 20;
 enum class Access : std::uint8_t { none, vector_load, vector_store, near };
 
 Access access_of(std::string_view instruction) {
+  // Most instructions are of the vector unit.
+  if (instruction.starts_with('v')) return Access::none;
   const std::string kind = class_of(instruction);
   if (kind == "vmem_load" || kind == "async_copy" || kind == "atomic") return Access::vector_load;
   if (kind == "vmem_store") return Access::vector_store;
@@ -94,114 +96,16 @@ class Trace {
 
   Result<void> read_code(const Input& input) {
     add_artefact(input, "att-code");
-    JsonWalk walk(input.bytes, input.name.string());
-    // The header may stand behind the rows that it explains.
-    std::vector<std::string> columns;
-    std::string version;
-    bool has_code = false, null_code = false;
-    walk.object([&](std::string_view key) {
-      if (key == "header") {
-        for (const auto part : split(walk.string().value_or(""), ',')) {
-          columns.push_back(to_lower(trim(part)));
-        }
-      } else if (key == "version") {
-        version = to_valid_utf8(walk.string().value_or(""));
-      } else if (key == "code") {
-        has_code = true;
-        null_code = walk.peek() == JsonWalk::Kind::null;
-        walk.skip();
-        input.done_to(walk.position());
-      }
-    });
-    walk.finish();
-    if (walk.failed()) return walk.error();
-    reading_.artefacts.back().version = version;
-    if (!has_code) return bad_input("the file has no \"code\"").at({input.name.string()});
-    if (null_code) {
-      return bad_input(
-                 "the trace holds no code: the decoder was missing, or no wave ran on the "
-                 "compute unit that was traced")
-          .at({input.name.string()})
-          .with_hint(
-              "give rocprofv3 --att-library-path, launch more workgroups, or trace another "
-              "unit with --att-target-cu");
+    // The header stands behind the rows that it explains, most often as the decoder has always
+    // written it: they are read on that assumption, and again when it does not hold.
+    std::vector<std::string> columns = {"isa",   "_",   "linenumber", "source", "codeobj",
+                                        "vaddr", "hit", "latency",    "stall",  "idle"};
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      std::vector<std::string> seen;
+      BURNISH_TRY(read_rows(input, columns, seen));
+      if (seen.empty() || seen == columns) break;
+      columns = std::move(seen);
     }
-    if (columns.empty()) {
-      columns = {"isa",   "_",   "linenumber", "source", "codeobj",
-                 "vaddr", "hit", "latency",    "stall",  "idle"};
-    }
-    enum Field { isa, line, source, object, address, hits, latency, stall, idle, none };
-    std::vector<Field> fields;
-    for (const std::string& column : columns) {
-      fields.push_back(column == "isa" || column == "instruction" ? isa
-                       : column == "linenumber"                   ? line
-                       : column == "source"                       ? source
-                       : column == "codeobj"                      ? object
-                       : column == "vaddr"                        ? address
-                       : column == "hit" || column == "hitcount"  ? hits
-                       : column == "latency"                      ? latency
-                       : column == "stall"                        ? stall
-                       : column == "idle"                         ? idle
-                                                                  : none);
-    }
-    for (const Field needed : {isa, address, hits, latency}) {
-      if (std::find(fields.begin(), fields.end(), needed) == fields.end()) {
-        return bad_input(fmt::format("the header \"{}\" lacks a column that burnish needs (ISA, "
-                                     "Vaddr, Hit, Latency)",
-                                     to_valid_utf8(join(columns, ", "))))
-            .at({input.name.string()});
-      }
-    }
-    walk = JsonWalk(input.bytes, input.name.string());
-    int row = 0;
-    std::size_t released = 0;
-    walk.object([&](std::string_view key) {
-      if (key != "code") return;
-      walk.array([&] {
-        Instruction one;
-        one.row = ++row;
-        std::size_t at = 0;
-        const auto number = [&] { return walk.number().value_or(0); };
-        walk.array([&] {
-          switch (at < fields.size() ? fields[at] : none) {
-            case isa:
-              one.text = lasting(walk.string().value_or(""), input);
-              break;
-            case line:
-              one.line = walk.integer().value_or(-1);
-              break;
-            case source:
-              one.source = lasting(walk.string().value_or(""), input);
-              break;
-            case address:
-              one.address = walk.integer().value_or(0);
-              break;
-            case hits:
-              one.hits = number();
-              break;
-            case latency:
-              one.latency = number();
-              break;
-            case stall:
-              one.stall = number();
-              break;
-            case idle:
-              one.idle = number();
-              break;
-            case object:
-            case none:
-              walk.skip();
-          }
-          ++at;
-        });
-        take(one);
-        if (walk.position() >= released + kStep) {
-          released = walk.position();
-          input.done_to(released);
-        }
-      });
-    });
-    if (walk.failed()) return walk.error();
     locator_ = "row {} of code";
     return {};
   }
@@ -460,6 +364,111 @@ class Trace {
   }
 
  private:
+  enum class Field { isa, line, source, address, hits, latency, stall, idle, none };
+
+  static Field field_of(std::string_view column) {
+    if (column == "isa" || column == "instruction") return Field::isa;
+    if (column == "linenumber") return Field::line;
+    if (column == "source") return Field::source;
+    if (column == "vaddr") return Field::address;
+    if (column == "hit" || column == "hitcount") return Field::hits;
+    if (column == "latency") return Field::latency;
+    if (column == "stall") return Field::stall;
+    if (column == "idle") return Field::idle;
+    return Field::none;
+  }
+
+  /// Reads code.json with these columns; `seen` become those that its header names.
+  Result<void> read_rows(const Input& input, const std::vector<std::string>& columns,
+                         std::vector<std::string>& seen) {
+    instructions_.clear();
+    kernels_.clear();
+    dropped_ = 0;
+    std::vector<Field> fields;
+    for (const std::string& column : columns) fields.push_back(field_of(column));
+    for (const Field needed : {Field::isa, Field::address, Field::hits, Field::latency}) {
+      if (std::find(fields.begin(), fields.end(), needed) == fields.end()) {
+        return bad_input(fmt::format("the header \"{}\" lacks a column that burnish needs (ISA, "
+                                     "Vaddr, Hit, Latency)",
+                                     to_valid_utf8(join(columns, ", "))))
+            .at({input.name.string()});
+      }
+    }
+    JsonWalk walk(input.bytes, input.name.string());
+    bool has_code = false, null_code = false;
+    std::size_t released = 0;
+    walk.object([&](std::string_view key) {
+      if (key == "header") {
+        seen.clear();
+        for (const auto part : split(walk.string().value_or(""), ',')) {
+          seen.push_back(to_lower(trim(part)));
+        }
+      } else if (key == "version") {
+        reading_.artefacts.back().version = to_valid_utf8(walk.string().value_or(""));
+      } else if (key == "code") {
+        has_code = true;
+        null_code = walk.peek() == JsonWalk::Kind::null;
+        int row = 0;
+        walk.array([&] {
+          read_row(input, walk, fields, ++row);
+          if (walk.position() < released + kStep) return;
+          released = walk.position();
+          input.done_to(released);
+        });
+      }
+    });
+    walk.finish();
+    if (walk.failed()) return walk.error();
+    if (!has_code) return bad_input("the file has no \"code\"").at({input.name.string()});
+    if (!null_code) return {};
+    return bad_input(
+               "the trace holds no code: the decoder was missing, or no wave ran on the "
+               "compute unit that was traced")
+        .at({input.name.string()})
+        .with_hint(
+            "give rocprofv3 --att-library-path, launch more workgroups, or trace another "
+            "unit with --att-target-cu");
+  }
+
+  void read_row(const Input& input, JsonWalk& walk, const std::vector<Field>& fields, int row) {
+    Instruction one;
+    one.row = row;
+    std::size_t at = 0;
+    const auto number = [&] { return walk.number().value_or(0); };
+    walk.array([&] {
+      switch (at < fields.size() ? fields[at] : Field::none) {
+        case Field::isa:
+          one.text = lasting(walk.string().value_or(""), input);
+          break;
+        case Field::line:
+          one.line = walk.integer().value_or(-1);
+          break;
+        case Field::source:
+          one.source = lasting(walk.string().value_or(""), input);
+          break;
+        case Field::address:
+          one.address = walk.integer().value_or(0);
+          break;
+        case Field::hits:
+          one.hits = number();
+          break;
+        case Field::latency:
+          one.latency = number();
+          break;
+        case Field::stall:
+          one.stall = number();
+          break;
+        case Field::idle:
+          one.idle = number();
+          break;
+        case Field::none:
+          walk.skip();
+      }
+      ++at;
+    });
+    take(one);
+  }
+
   void add_artefact(const Input& input, const std::string& kind) {
     Artefact artefact;
     artefact.file = input.name;

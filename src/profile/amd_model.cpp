@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <set>
 
 #include "base/text.h"
@@ -136,42 +137,47 @@ std::string without_descriptor(std::string_view name) {
   return to_valid_utf8(name);
 }
 
+namespace {
+
+std::string vector_class(std::string_view instruction, std::string_view op) {
+  const auto is = [&](std::initializer_list<std::string_view> starts) {
+    return std::any_of(starts.begin(), starts.end(),
+                       [&](std::string_view start) { return op.starts_with(start); });
+  };
+  if (is({"v_mfma", "v_smfmac", "v_wmma", "v_swmmac"})) return "matrix";
+  if (is({"v_accvgpr"})) return "accum_move";
+  if (is({"v_readlane", "v_readfirstlane", "v_writelane", "v_permlane"}) || contains(op, "_dpp") ||
+      contains(instruction, " row_") || contains(instruction, "quad_perm")) {
+    return "cross_lane";
+  }
+  if (is({"v_cvt"})) return "convert";
+  if (is({"v_fma", "v_mad_f", "v_mac_f", "v_dot"})) return "fma";
+  if (is({"v_pk_fma"})) return "packed_fma";
+  if (is({"v_exp", "v_log", "v_rcp", "v_rsq", "v_sqrt", "v_sin", "v_cos"})) return "sfu";
+  return is({"v_nop"}) ? "nop" : "valu";
+}
+
+std::string scalar_class(std::string_view op) {
+  const auto is = [&](std::initializer_list<std::string_view> starts) {
+    return std::any_of(starts.begin(), starts.end(),
+                       [&](std::string_view start) { return op.starts_with(start); });
+  };
+  if (is({"s_nop"})) return "nop";
+  if (is({"s_waitcnt", "s_wait_"})) return "wait";
+  if (is({"s_barrier"})) return "barrier";
+  if (is({"s_cbranch", "s_branch", "s_setpc", "s_swappc", "s_call"})) return "branch";
+  if (is({"s_load", "s_buffer_load", "s_store", "s_dcache", "s_scratch_load"})) return "smem";
+  return "salu";
+}
+
+}  // namespace
+
 std::string class_of(std::string_view instruction) {
   const std::string_view op = instruction.substr(0, instruction.find_first_of(" \t"));
   const auto starts = [&](std::string_view part) { return op.starts_with(part); };
-  if (starts("v_mfma") || starts("v_smfmac") || starts("v_wmma") || starts("v_swmmac")) {
-    return "matrix";
-  }
-  if (starts("v_accvgpr")) return "accum_move";
-  if (starts("v_readlane") || starts("v_readfirstlane") || starts("v_writelane") ||
-      starts("v_permlane") || starts("ds_bpermute") || starts("ds_permute") ||
-      starts("ds_swizzle") || contains(op, "_dpp") || contains(instruction, " row_") ||
-      contains(instruction, "quad_perm")) {
-    return "cross_lane";
-  }
-  if (starts("v_cvt")) return "convert";
-  if (starts("v_fma") || starts("v_fmac") || starts("v_mad_f") || starts("v_mac_f") ||
-      starts("v_dot")) {
-    return "fma";
-  }
-  if (starts("v_pk_fma")) return "packed_fma";
-  if (starts("v_exp") || starts("v_log") || starts("v_rcp") || starts("v_rsq") ||
-      starts("v_sqrt") || starts("v_sin") || starts("v_cos")) {
-    return "sfu";
-  }
-  if (starts("v_nop") || starts("s_nop")) return "nop";
-  if (starts("v_")) return "valu";
-  if (starts("s_waitcnt") || starts("s_wait_")) return "wait";
-  if (starts("s_barrier")) return "barrier";
-  if (starts("s_cbranch") || starts("s_branch") || starts("s_setpc") || starts("s_swappc") ||
-      starts("s_call")) {
-    return "branch";
-  }
-  if (starts("s_load") || starts("s_buffer_load") || starts("s_store") || starts("s_dcache") ||
-      starts("s_scratch_load")) {
-    return "smem";
-  }
-  if (starts("s_")) return "salu";
+  if (starts("v_")) return vector_class(instruction, op);
+  if (starts("s_")) return scalar_class(op);
+  if (starts("ds_bpermute") || starts("ds_permute") || starts("ds_swizzle")) return "cross_lane";
   if (contains(op, "atomic")) return "atomic";
   if (starts("ds_"))
     return contains(op, "write") || contains(op, "store") ? "lds_store" : "lds_load";
