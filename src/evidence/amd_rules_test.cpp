@@ -192,7 +192,7 @@ MetricSet limited(const char* by, std::initializer_list<std::pair<const char*, d
 TEST(AmdRules, Occupancy) {
   // rocprof-compute's example on an MI250: 122 registers, 49.9 %.
   const auto registers =
-      fired(limited("registers", {{"occupancy.theoretical_pct", 49.9}, {"registers.used", 122}}),
+      fired(limited("registers", {{"occupancy.theoretical_pct", 49.9}, {"registers.allocated", 122}}),
             "gfx90a");
   EXPECT_NEAR(registers.at("amd-limited-by-registers"), 2, 0.01);
   const auto shared = fired(
@@ -200,12 +200,12 @@ TEST(AmdRules, Occupancy) {
   EXPECT_DOUBLE_EQ(shared.at("amd-limited-by-lds"), 8);
   // Nobody waited for registers, or a unit is busy: no finding.
   EXPECT_THAT(names(fired(limited("registers", {{"occupancy.theoretical_pct", 40},
-                                                {"registers.used", 122},
+                                                {"registers.allocated", 122},
                                                 {"dispatch.registers_full_pct", 0}}),
                           "gfx942")),
               Not(Contains("amd-limited-by-registers")));
   EXPECT_THAT(names(fired(limited("registers", {{"occupancy.theoretical_pct", 25},
-                                                {"registers.used", 200},
+                                                {"registers.allocated", 200},
                                                 {"sm.throughput_pct", 97}}),
                           "gfx950")),
               Not(Contains("amd-limited-by-registers")));
