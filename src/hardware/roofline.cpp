@@ -70,6 +70,11 @@ MetricSet metrics(const Roofline& roofline) {
                  "100 * flops / seconds / ceiling"));
   set.add(metric("roofline.bandwidth_utilization_pct", 100 * roofline.bandwidth_utilization, "%",
                  "100 * bytes / seconds / ceiling"));
+  if (roofline.utilization > 0) {
+    const double seconds = roofline.floor_seconds / roofline.utilization;
+    set.add(metric("roofline.compulsory_bytes", roofline.bandwidth_rate * seconds, "B",
+                   "each input read once, each output written once"));
+  }
   return set;
 }
 

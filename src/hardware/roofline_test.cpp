@@ -49,6 +49,7 @@ TEST(Roofline, NothingToDoAndNoTimeAreNoCrash) {
 TEST(Roofline, MetricsKeepUnitsAndSource) {
   const MetricSet set = metrics(roofline({1e6, 12e6, "f32"}, 300e-6, kCompute, kBandwidth));
   EXPECT_NEAR(*set.value("roofline.utilization_pct"), 80, 1e-9);
+  EXPECT_NEAR(*set.value("roofline.compulsory_bytes"), 12e6, 1e-3);
   EXPECT_EQ(set.find("roofline.bound")->text, "bandwidth");
   EXPECT_EQ(set.find("roofline.bound")->unit, "text");
   EXPECT_EQ(set.find("roofline.ceiling_flops")->unit, "FLOP/s");
