@@ -1,10 +1,13 @@
-// How often the comparison is wrong, on real kernels on this machine's OpenCL device:
+// How often the comparison is wrong, on real kernels on this machine's device:
 //
-//   burnish_error_rates [--aa N] [--slower N] [--percent P] [--out FILE.jsonl]
+//   bench_error_rates [--aa N] [--slower N] [--percent P] [--seconds S] [--out FILE.jsonl]
 //
-// N comparisons of a kernel with itself, and N with a kernel that does P percent (3) more work.
-// Beside each verdict stands what "ratio of the two medians > 1" says of the same samples. One JSON
-// line a comparison goes to FILE; the rates are printed.
+// Comparisons of a kernel with itself (--aa) and with one that does P percent (3) more work, until
+// FILE holds N of each or S seconds (300) are over; called again it goes on where it stopped. Four
+// copies are compared with the incumbent at a time, as `burnish bench v0 v1 v2 v3 v4` does; they
+// share the incumbent's launches. One line of JSON a comparison is added to FILE, with all samples.
+// The rates of all that FILE holds are printed, and beside them what "ratio of the two medians > 1"
+// says of the same samples.
 
 #include <fmt/format.h>
 
@@ -39,78 +42,101 @@ class FunctionReference : public measure::Reference {
   Function function_;
 };
 
-/// A kernel that works on `rows` rows by work-groups of one item; `groups` may be more than the
-/// rows, and then the first rows are computed twice.
+/// A kernel whose work-groups of one item compute a row each. extra more steps of its inner loop,
+/// of `steps`, make it slower and change nothing.
 struct Kernel {
   std::string name, source;
-  std::int64_t rows = 0, columns = 0, inner = 0;
+  std::int64_t rows = 0, columns = 0, inner = 0, steps = 0;
   std::function<Values(const Problem&, const Values&)> reference;
 };
 
 constexpr const char* kMatmul = R"(
-__kernel void k(__global const float* A, __global const float* B, __global float* C, int R, int N, int K) {
-  int r = get_group_id(0) % R;
+__kernel void k(__global const float* A, __global const float* B, __global float* C, int R, int N, int K, int extra) {
+  int r = get_group_id(0);
   for (int n = 0; n < N; n += 16) {
     float16 sum = 0;
-    for (int k = 0; k < K; ++k) sum += A[r * K + k] * vload16(0, B + k * N + n);
+    for (int k = 0; k < K + extra; ++k) {
+      int at = k < K ? k : k - K;
+      float a = k < K ? A[r * K + at] : 0;
+      sum += a * vload16(0, B + at * N + n);
+    }
     vstore16(sum, 0, C + r * N + n);
   }
 })";
 
 constexpr const char* kSoftmax = R"(
-__kernel void k(__global const float* A, __global const float* B, __global float* C, int R, int N, int K) {
-  int r = get_group_id(0) % R;
+__kernel void k(__global const float* A, __global const float* B, __global float* C, int R, int N, int K, int extra) {
+  int r = get_group_id(0);
   float most = -INFINITY, total = 0;
-  for (int n = 0; n < N; ++n) most = fmax(most, A[r * N + n] + B[n]);
-  for (int n = 0; n < N; ++n) total += exp(A[r * N + n] + B[n] - most);
-  for (int n = 0; n < N; ++n) C[r * N + n] = exp(A[r * N + n] + B[n] - most) / total;
+  for (int n = 0; n < N + extra; ++n) most = fmax(most, A[r * N + n % N] + B[n % N]);
+  for (int n = 0; n < N + extra; ++n) total += (n < N ? 1 : 0) * exp(A[r * N + n % N] + B[n % N] - most);
+  for (int n = 0; n < N + extra; ++n) C[r * N + n % N] = exp(A[r * N + n % N] + B[n % N] - most) / total;
 })";
 
-constexpr const char* kAdd = R"(
-__kernel void k(__global const float* A, __global const float* B, __global float* C, int R, int N, int K) {
-  int r = get_group_id(0) % R;
-  for (int n = 0; n < N; n += 16) vstore16(vload16(0, A + r * N + n) + vload16(0, B + n), 0, C + r * N + n);
+constexpr const char* kPowers = R"(
+__kernel void k(__global const float* A, __global const float* B, __global float* C, int R, int N, int K, int extra) {
+  int r = get_group_id(0);
+  for (int n = 0; n < N; n += 16) {
+    float16 x = vload16(0, A + r * N + n) * 0.25f, y = vload16(0, B + n);
+    for (int i = 0; i < 100 + extra; ++i) y = i < 100 ? y * x + 0.5f : fmax(y, -1e30f);
+    vstore16(y, 0, C + r * N + n);
+  }
 })";
 
 std::vector<Kernel> kernels() {
   std::vector<Kernel> all;
-  all.push_back({"matmul", kMatmul, 200, 256, 128, [](const Problem& problem, const Values& in) {
-                   const auto k = problem.tensors[0].shape[1], n = problem.tensors[1].shape[1];
-                   const auto &a = in.at("A"), &b = in.at("B");
-                   std::vector<double> c;
-                   std::vector<double> row(static_cast<std::size_t>(n));
-                   for (std::size_t i = 0; i < a.size(); i += static_cast<std::size_t>(k)) {
-                     std::fill(row.begin(), row.end(), 0);
-                     for (std::size_t l = 0; l < static_cast<std::size_t>(k); ++l) {
-                       const double* other = b.data() + l * row.size();
-                       for (std::size_t j = 0; j < row.size(); ++j) row[j] += a[i + l] * other[j];
-                     }
-                     c.insert(c.end(), row.begin(), row.end());
-                   }
-                   return Values{{"C", c}};
-                 }});
-  all.push_back({"softmax", kSoftmax, 200, 400, 0, [](const Problem& problem, const Values& in) {
-                   const auto n = problem.tensors[0].shape[1];
-                   std::vector<double> c = in.at("A");
-                   const auto& b = in.at("B");
-                   for (auto row = c.begin(); row != c.end(); row += n) {
-                     double most = -INFINITY, total = 0;
-                     for (std::int64_t j = 0; j < n; ++j) {
-                       row[j] += b[static_cast<std::size_t>(j)];
-                       most = std::max(most, row[j]);
-                     }
-                     for (std::int64_t j = 0; j < n; ++j) total += row[j] = std::exp(row[j] - most);
-                     for (std::int64_t j = 0; j < n; ++j) row[j] /= total;
-                   }
-                   return Values{{"C", c}};
-                 }});
-  all.push_back({"add", kAdd, 400, 2048, 0, [](const Problem& problem, const Values& in) {
-                   const auto n = static_cast<std::size_t>(problem.tensors[0].shape[1]);
-                   std::vector<double> c = in.at("A");
-                   const auto& b = in.at("B");
-                   for (std::size_t i = 0; i < c.size(); ++i) c[i] += b[i % n];
-                   return Values{{"C", c}};
-                 }});
+  all.push_back(
+      {"matmul", kMatmul, 100, 128, 512, 512, [](const Problem& problem, const Values& in) {
+         const auto k = problem.tensors[0].shape[1], n = problem.tensors[1].shape[1];
+         const auto &a = in.at("A"), &b = in.at("B");
+         std::vector<double> c;
+         std::vector<double> row(static_cast<std::size_t>(n));
+         for (std::size_t i = 0; i < a.size(); i += static_cast<std::size_t>(k)) {
+           std::fill(row.begin(), row.end(), 0);
+           for (std::size_t l = 0; l < static_cast<std::size_t>(k); ++l) {
+             const double* other = b.data() + l * row.size();
+             for (std::size_t j = 0; j < row.size(); ++j) row[j] += a[i + l] * other[j];
+           }
+           c.insert(c.end(), row.begin(), row.end());
+         }
+         return Values{{"C", c}};
+       }});
+  all.push_back(
+      {"softmax", kSoftmax, 100, 500, 0, 500, [](const Problem& problem, const Values& in) {
+         const auto n = problem.tensors[0].shape[1];
+         std::vector<double> c = in.at("A");
+         const auto& b = in.at("B");
+         for (auto row = c.begin(); row != c.end(); row += n) {
+           double most = -INFINITY, total = 0;
+           for (std::int64_t j = 0; j < n; ++j) {
+             row[j] += b[static_cast<std::size_t>(j)];
+             most = std::max(most, row[j]);
+           }
+           for (std::int64_t j = 0; j < n; ++j) total += row[j] = std::exp(row[j] - most);
+           for (std::int64_t j = 0; j < n; ++j) row[j] /= total;
+         }
+         return Values{{"C", c}};
+       }});
+  all.push_back(
+      {"powers", kPowers, 100, 1024, 0, 100, [](const Problem& problem, const Values& in) {
+         const auto n = static_cast<std::size_t>(problem.tensors[0].shape[1]);
+         std::vector<double> c = in.at("A");
+         const auto& b = in.at("B");
+         for (std::size_t i = 0; i < c.size(); ++i) {
+           const double x = c[i] * 0.25;
+           double y = b[i % n];
+           for (int j = 0; j < 100; ++j) y = y * x + 0.5;
+           c[i] = y;
+         }
+         return Values{{"C", c}};
+       }});
+  // Longer, on cold caches, and sensitive to the pages that its buffers get.
+  Kernel large = all[0];
+  large.name = "large matmul";
+  large.rows = 200;
+  large.columns = 256;
+  large.inner = large.steps = 512;
+  all.push_back(std::move(large));
   return all;
 }
 
@@ -137,14 +163,15 @@ Task task_of(const Kernel& kernel) {
   return task;
 }
 
-measure::Candidate version(const Kernel& kernel, const std::string& label, double work) {
+measure::Candidate version(const Kernel& kernel, const std::string& label, double percent) {
   measure::Candidate candidate;
   candidate.label = label;
   candidate.source.language = "opencl";
   candidate.source.file = "kernel.cl";
   candidate.source.text = kernel.source;
-  const auto groups = std::llround(static_cast<double>(kernel.rows) * work);
-  candidate.plan = [groups](const Variables& dims) {
+  const double extra = std::round(static_cast<double>(kernel.steps) * percent / 100);
+  const std::int64_t groups = kernel.rows;
+  candidate.plan = [groups, extra](const Variables& dims) {
     device::LaunchPlan plan;
     plan.launches.resize(1);
     plan.launches[0].kernel = "k";
@@ -156,90 +183,139 @@ measure::Candidate version(const Kernel& kernel, const std::string& label, doubl
       plan.launches[0].arguments.push_back(
           {device::Argument::Scalar{DType::i32, dims.find(name)->second}});
     }
+    plan.launches[0].arguments.push_back({device::Argument::Scalar{DType::i32, extra}});
     return Result<device::LaunchPlan>(std::move(plan));
   };
   return candidate;
 }
 
+constexpr int kCopies = 4;
+
+double seconds_now() { return std::chrono::duration<double>(real_clock().steady()).count(); }
+
+/// Sums over the lines of the file.
 struct Rates {
   int runs = 0, improved = 0, regressed = 0, median_faster = 0, failed = 0;
   double seconds = 0, blocks = 0;
+
+  void add(const Json& line) {
+    ++runs;
+    improved += line.at("verdict") == "improved" ? 1 : 0;
+    regressed += line.at("verdict") == "regressed" ? 1 : 0;
+    median_faster += line.at("medians").get<double>() > 1 ? 1 : 0;
+    failed += line.at("failed").get<int>();
+    seconds += line.at("seconds").get<double>();
+    blocks += line.at("blocks").get<double>();
+  }
   void print(const std::string& what) const {
+    const auto share = [this](int count) {
+      return fmt::format("{} ({:.1f} %)", count, 100. * count / runs);
+    };
     fmt::print(
-        "{}: {} comparisons, improved {} ({:.2f} %), regressed {} ({:.2f} %), inconclusive {}; "
-        "\"ratio of medians > 1\" says faster {} times ({:.1f} %); {} failed; {:.2f} s and {:.0f} "
-        "blocks each\n",
-        what, runs, improved, 100.0 * improved / runs, regressed, 100.0 * regressed / runs,
-        runs - improved - regressed, median_faster, 100.0 * median_faster / runs, failed,
-        seconds / runs, blocks / runs);
+        "{:26} {:5} comparisons: improved {}, regressed {}, inconclusive {}; \"ratio of "
+        "medians > 1\" {}; wrong outputs {}; {:.2f} s and {:.0f} blocks each\n",
+        what, runs, share(improved), share(regressed), share(runs - improved - regressed),
+        share(median_faster), failed, seconds / runs, blocks / runs);
   }
 };
 
-Result<void> measure_rates(device::Device& device, int runs, double work, const std::string& what,
-                           std::ofstream& out) {
+class File {
+ public:
+  explicit File(std::string path) : path_(std::move(path)) {
+    std::ifstream in(path_);
+    for (std::string text; std::getline(in, text);) {
+      // A run that was killed leaves half a line.
+      if (const auto line = parse_json(text, path_)) add(*line);
+    }
+  }
+  void add(const Json& line) {
+    const std::string what = line.at("what").get<std::string>();
+    rates_[what + ", all"].add(line);
+    rates_[what + ", " + line.at("kernel").get<std::string>()].add(line);
+  }
+  Result<void> append(const Json& line) {
+    std::ofstream out(path_, std::ios::app);
+    out << dump_json_line(line) << std::endl;
+    if (!out) return environment_error("cannot write " + path_);
+    add(line);
+    return {};
+  }
+  int runs(const std::string& what) { return rates_[what + ", all"].runs; }
+  void print() const {
+    for (const auto& [name, rate] : rates_) {
+      if (rate.runs > 0) rate.print(name);
+    }
+  }
+
+ private:
+  std::string path_;
+  std::map<std::string, Rates> rates_;
+};
+
+Result<void> compare_until(device::Device& device, File& file, const std::string& what, int runs,
+                           double percent, double until) {
   const auto all = kernels();
-  std::map<std::string, Rates> rates;
-  for (int run = 0; run < runs; ++run) {
-    const Kernel& kernel = all[static_cast<std::size_t>(run) % all.size()];
+  for (int run = (file.runs(what) + kCopies - 1) / kCopies;
+       run * kCopies < runs && seconds_now() < until; ++run) {
+    // The long one costs as much as all others together when it is every sixteenth.
+    const auto turn = static_cast<std::size_t>(run);
+    const Kernel& kernel = turn % 16 == 15 ? all.back() : all[turn % (all.size() - 1)];
     const Task task = task_of(kernel);
-    const std::vector<measure::Candidate> candidates{version(kernel, "v0", 1),
-                                                     version(kernel, "v1", work)};
+    std::vector<measure::Candidate> candidates{version(kernel, "v0", 0)};
+    for (int copy = 1; copy <= kCopies; ++copy) {
+      candidates.push_back(version(kernel, fmt::format("v{}", copy), percent));
+    }
     BURNISH_TRY_ASSIGN(const auto bench, measure::bench(device, task, candidates, {}, {}, {},
                                                         real_random(), real_clock()));
-    const measure::Compared& verdict = bench.comparisons.at(0);
-    const bool faster = bench.results[1].latency.p50 < bench.results[0].latency.p50;
-    for (const std::string& name : {kernel.name, std::string("all")}) {
-      Rates& rate = rates[name];
-      ++rate.runs;
-      rate.improved += verdict.verdict == measure::Comparison::improved ? 1 : 0;
-      rate.regressed += verdict.verdict == measure::Comparison::regressed ? 1 : 0;
-      rate.median_faster += faster ? 1 : 0;
-      rate.failed += bench.failed_launches.empty() ? 0 : 1;
-      rate.seconds += bench.seconds;
-      rate.blocks += verdict.blocks;
+    for (std::size_t i = 1; i < candidates.size(); ++i) {
+      const measure::Compared& verdict = bench.comparisons.at(i - 1);
+      const double a = bench.results[0].latency.p50, b = bench.results[i].latency.p50;
+      const Json line = {{"what", what},
+                         {"kernel", kernel.name},
+                         {"ratio", verdict.ratio},
+                         {"low", verdict.interval.low},
+                         {"high", verdict.interval.high},
+                         {"noise", verdict.noise},
+                         {"blocks", verdict.blocks},
+                         {"verdict", to_string(verdict.verdict)},
+                         {"medians", a / b},
+                         {"p50", a},
+                         {"method", bench.method.text()},
+                         {"failed", i == 1 ? bench.failed_launches.size() : 0},
+                         {"samples", {bench.results[0].samples, bench.results[i].samples}},
+                         {"seconds", bench.seconds / kCopies},
+                         {"time", bench.time}};
+      BURNISH_TRY(file.append(line));
     }
-    Json line = {{"what", what},
-                 {"kernel", kernel.name},
-                 {"ratio", verdict.ratio},
-                 {"low", verdict.interval.low},
-                 {"high", verdict.interval.high},
-                 {"noise", verdict.noise},
-                 {"blocks", verdict.blocks},
-                 {"verdict", to_string(verdict.verdict)},
-                 {"medians", bench.results[0].latency.p50 / bench.results[1].latency.p50},
-                 {"p50", bench.results[0].latency.p50},
-                 {"warm", bench.results[0].warm.p50},
-                 {"method", bench.method.text()},
-                 {"seconds", bench.seconds},
-                 {"time", bench.time}};
-    out << dump_json_line(line) << std::endl;
   }
-  for (const auto& [name, rate] : rates) rate.print(what + ", " + name);
   return {};
 }
 
 Result<void> run(int argc, char** argv) {
-  int same = 30, slower = 30;
-  double percent = 3;
+  int same = 1000, slower = 200;
+  double percent = 3, seconds = 300;
   std::string path = "error_rates.jsonl", choice = "auto";
   for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string option = argv[i];
-    if (option == "--aa") same = static_cast<int>(parse_integer(argv[i + 1]).value_or(same));
-    if (option == "--slower")
-      slower = static_cast<int>(parse_integer(argv[i + 1]).value_or(slower));
-    if (option == "--percent") percent = parse_number(argv[i + 1]).value_or(percent);
-    if (option == "--out") path = argv[i + 1];
-    if (option == "--device") choice = argv[i + 1];
+    const std::string option = argv[i], value = argv[i + 1];
+    if (option == "--aa") same = static_cast<int>(parse_integer(value).value_or(same));
+    if (option == "--slower") slower = static_cast<int>(parse_integer(value).value_or(slower));
+    if (option == "--percent") percent = parse_number(value).value_or(percent);
+    if (option == "--seconds") seconds = parse_number(value).value_or(seconds);
+    if (option == "--out") path = value;
+    if (option == "--device") choice = value;
   }
-  std::ofstream out(path, std::ios::app);
+  const double until = seconds_now() + seconds;
+  File file(path);
   BURNISH_TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make("burnish-rates"));
   BURNISH_TRY_ASSIGN(const auto info, device::choose_device(choice));
   BURNISH_TRY_ASSIGN(const auto opened, device::open_device(info, {folder.path(), {}}));
-  if (same > 0) BURNISH_TRY(measure_rates(*opened, same, 1, "same", out));
-  if (slower > 0) {
-    BURNISH_TRY(measure_rates(*opened, slower, 1 + percent / 100,
-                              fmt::format("{} % more work", percent), out));
+  // In turns, so that a file of an unfinished run has some of both.
+  const std::string more = fmt::format("{} % more work", percent);
+  for (int part = 1; part <= 20; ++part) {
+    BURNISH_TRY(compare_until(*opened, file, "same", same * part / 20, 0, until));
+    BURNISH_TRY(compare_until(*opened, file, more, slower * part / 20, percent, until));
   }
+  file.print();
   return {};
 }
 

@@ -82,7 +82,11 @@ std::unique_ptr<loop::Observer> make_observer(const Common& common) {
   return std::make_unique<TerminalObserver>(common);
 }
 
-loop::Tools Bench::tools() { return {*device, cards, rules, real_random(), *observer}; }
+loop::Tools Bench::tools() {
+  return {*device,   cards,
+          rules,     real_random(),
+          *observer, [this] { return measure::open_sanitizers(device->info(), {}); }};
+}
 
 Result<Bench> open_bench(const Common& common, const fs::path& workspace) {
   BURNISH_TRY_ASSIGN(const auto info, device::choose_device(common.device));

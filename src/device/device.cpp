@@ -10,6 +10,7 @@
 #include "device/opencl_devices.h"
 #include "device/probe.h"
 #include "device/protocol.h"
+#include "device/python_device.h"
 #include "device/session.h"
 #include "device/worker_process.h"
 #include "device/worker_reply.h"
@@ -115,6 +116,7 @@ Result<DeviceInfo> choose_device(const std::string& choice, const fs::path& prog
             "`burnish doctor` shows what is missing; a CPU serves with "
             "apt-get install pocl-opencl-icd");
   }
+  if (choice == "python" || choice == kPythonId) return python_device_info();
   const std::size_t colon = choice.find(':');
   const std::string backend = choice.substr(0, colon);
   const std::string which = colon == std::string::npos ? "" : to_lower(choice.substr(colon + 1));
@@ -143,6 +145,7 @@ Result<DeviceInfo> choose_device(const std::string& choice, const fs::path& prog
 Result<std::unique_ptr<Device>> open_confined_device(const DeviceInfo& info,
                                                      const DeviceOptions& options,
                                                      Confinement confinement) {
+  if (info.backend == "python") return open_python_device(info);
   if (find_backend(info.backend) == nullptr) {
     return environment_error(fmt::format("this burnish cannot run {} devices", info.backend));
   }

@@ -41,8 +41,9 @@ std::vector<DeviceInfo> list_devices(std::vector<std::string>& problems,
 
 /// "auto", "opencl:0", "opencl:pocl" (a part of the platform's or device's name) … `auto` is a GPU
 /// before a CPU. "opencl:oclgrind" is the simulator that checks memory accesses, where it is
-/// installed; it is never listed, and its findings are in Session::messages(). Errors: environment,
-/// listing what there is.
+/// installed; it is never listed, and its findings are in Session::messages(). "python" runs host
+/// code (device/python_device.h) and is never listed either. Errors: environment, listing what there
+/// is.
 Result<DeviceInfo> choose_device(const std::string& choice, const fs::path& program = {});
 
 /// Device source and everything that changes what it compiles to.
@@ -172,7 +173,8 @@ class Session {
  public:
   virtual ~Session() = default;
   virtual const BuildReport& build() const = 0;
-  /// Allocates the workload's buffers, each with guard bands of at least 4 KiB before and after.
+  /// Allocates the workload's buffers, each with guard bands of at least 4 KiB before and after, on
+  /// other pages of memory than before.
   virtual Result<void> prepare(const std::vector<Buffer>& buffers) = 0;
   virtual Result<RunResult> run(const RunRequest& request) = 0;
   /// The machine code of the kernels launched so far (PoCL compiles at the first launch).

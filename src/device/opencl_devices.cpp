@@ -202,6 +202,9 @@ Result<void> show_opencl_drivers(const DeviceInfo& wanted, const fs::path& folde
     }
     BURNISH_TRY(files.write(vendors / "oclgrind.icd", library->string() + "\n"));
     ::setenv("OCL_ICD_VENDORS", vendors.c_str(), 1);
+    // Bounds are checked always. What it says of uninitialized values (oclgrind(1)) is wrong too
+    // often: native_recip() and scratch that an earlier kernel wrote are such values to it.
+    ::setenv("OCLGRIND_DATA_RACES", "1", 1);
     return {};
   }
   if (std::getenv("OCL_ICD_VENDORS") != nullptr) return {};

@@ -196,12 +196,23 @@ class Worker {
     }
     BURNISH_TRY_ASSIGN(const std::vector<Placement> buffers,
                        placements_from(request.value("allocate", Json())));
+    // Memory that was just released is what an allocator gives next. A spacer of another size each
+    // time, held until the buffers have their pages, moves them to other ones.
+    const std::string old = spacer_;
+    if (const auto bytes = request.value("spacer", std::uint64_t{0}); bytes > 0) {
+      spacer_ = old == "(spacer a)" ? "(spacer b)" : "(spacer a)";
+      BURNISH_TRY(executor_->allocate(spacer_, bytes));
+      BURNISH_TRY(executor_->fill(spacer_, 0));
+    }
     for (const Placement& buffer : buffers) {
-      const Result<void> allocated = executor_->allocate(buffer.buffer, buffer.bytes);
+      Result<void> allocated = executor_->allocate(buffer.buffer, buffer.bytes);
+      if (allocated)
+        allocated = executor_->fill(buffer.buffer, 0);  // drivers allocate at first use
       if (allocated) continue;
       for (const Placement& other : buffers) BURNISH_TRY(executor_->release(other.buffer));
       return allocated.error();
     }
+    if (!old.empty() && old != spacer_) BURNISH_TRY(executor_->release(old));
     return Reply{};
   }
 
@@ -263,6 +274,7 @@ class Worker {
   Channel channel_;
   fs::path folder_;
   std::unique_ptr<Executor> executor_;
+  std::string spacer_;  ///< the allocation of that purpose
 };
 
 constexpr std::array kBackends = {

@@ -1,8 +1,8 @@
 #include "device/worker_process.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <fstream>
@@ -90,9 +90,9 @@ TEST_P(FakeWorker, ThatHangsIsKilledWithWhatItStarted) {
   const auto started = std::chrono::steady_clock::now();
   const std::string grandchild = std::to_string(10'000'000 + ::getpid());
   const std::string child = std::to_string(20'000'000 + ::getpid());
-  const Result<WorkerReply> late =
-      ask("(setsid sh -c 'trap \"\" TERM HUP; exec sleep " + grandchild + "' &)\nexec sleep " + child,
-          milliseconds(700));
+  const Result<WorkerReply> late = ask(
+      "(setsid sh -c 'trap \"\" TERM HUP; exec sleep " + grandchild + "' &)\nexec sleep " + child,
+      milliseconds(700));
   ASSERT_FALSE(late.has_value());
   EXPECT_EQ(late.error().kind, ErrorKind::timeout);
   EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(6));
@@ -100,7 +100,8 @@ TEST_P(FakeWorker, ThatHangsIsKilledWithWhatItStarted) {
     if (!parse_integer(name)) continue;
     const std::string command =
         real_file_system().read(fs::path("/proc") / name / "cmdline").value_or("");
-    EXPECT_FALSE(contains(command, grandchild) || contains(command, child)) << name << " " << command;
+    EXPECT_FALSE(contains(command, grandchild) || contains(command, child))
+        << name << " " << command;
   }
 }
 
@@ -134,11 +135,14 @@ INSTANTIATE_TEST_SUITE_P(Confined, FakeWorker,
 class Confined : public FakeWorker {};
 
 TEST_P(Confined, NeitherNetworkNorFilesNorOthers) {
+  const std::string mine = "/tmp/burnish-" + std::to_string(::getpid());
   const Result<WorkerReply> reply =
       ask("touch /usr/burnish-was-here 2>/dev/null && echo wrote /usr >&2\n"
           "touch " BURNISH_SOURCE_DIR
           "/burnish-was-here 2>/dev/null && echo wrote the tree >&2\n"
-          "touch /tmp/mine && echo wrote the private folder >&2\n"
+          "touch " +
+          mine +
+          " && echo wrote the private folder >&2\n"
           "grep -v lo: /proc/net/dev | grep : && echo has a network >&2\n"
           "echo sees $(ls -d /proc/[0-9]* | wc -l) processes >&2\nexit 1");
   ASSERT_FALSE(reply.has_value());
@@ -147,7 +151,7 @@ TEST_P(Confined, NeitherNetworkNorFilesNorOthers) {
   EXPECT_FALSE(contains(said, "wrote the tree")) << said;
   EXPECT_TRUE(contains(said, "wrote the private folder")) << said;
   EXPECT_FALSE(contains(said, "has a network")) << said;
-  EXPECT_FALSE(fs::exists("/tmp/mine"));
+  EXPECT_FALSE(fs::exists(mine));
   const std::size_t at = said.find("sees ");
   ASSERT_NE(at, std::string::npos);
   EXPECT_LT(std::stoi(said.substr(at + 5)), 10) << said;

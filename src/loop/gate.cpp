@@ -145,6 +145,32 @@ void compare_code(workspace::Workspace& workspace, Tools& tools, const measure::
     judgement.parts["isa"] += "; the plan's signature is not there: " + join(unseen, ", ");
 }
 
+/// A kernel may be undefined and right all the same, until the day that it is not. Where no sanitizer
+/// is to be had, or the problem is too large for it, the report says so by name.
+void check_accesses(Tools& tools, const measure::Task& task, const measure::Candidate& candidate,
+                    Judgement& judgement) {
+  if (!tools.sanitizers) return;
+  const auto sanitizers = tools.sanitizers();
+  if (!sanitizers) {
+    judgement.parts["sanitizer"] = "skipped: " + sanitizers.error().message;
+    return;
+  }
+  std::vector<std::string> said;
+  for (const auto& sanitizer : *sanitizers) {
+    const auto check = measure::sanitize(sanitizer, task, candidate, {}, tools.random);
+    if (!check) {
+      said.push_back("skipped: " + check.error().message);
+    } else if (check->verdict != measure::Verdict::pass) {
+      fail(judgement, "sanitizer", check->name + ": " + check->why,
+           measure::to_string(check->verdict));
+      return;
+    } else {
+      said.push_back(fmt::format("{}: nothing found at {}", sanitizer.name, check->name));
+    }
+  }
+  judgement.parts["sanitizer"] = join(said, "; ");
+}
+
 /// Registers that went to memory where there was none before cost more than they save, unless the
 /// time says otherwise.
 std::string new_spills(const Judgement& judgement) {
@@ -237,12 +263,14 @@ Result<Judgement> judge(workspace::Workspace& workspace, Tools& tools, const mea
   compare_code(workspace, tools, task, *incumbent, *candidate, input, folder, judgement);
   if (!judgement.result.empty()) return judgement;
 
+  tools.observer.progress(fmt::format("{}: checking accesses", input.candidate_label));
+  check_accesses(tools, task, *candidate, judgement);
+  if (!judgement.result.empty()) return judgement;
+
   tools.observer.progress(fmt::format("{}: timing against {}", input.candidate_label, input.incumbent_label));
   BURNISH_TRY_ASSIGN(const auto roofs, ceilings(workspace, tools.device));
   measure::BenchOptions options;
   options.minimum_gain = spec.minimum_gain;
-  // Fewer blocks bound no interval at the level that is left for all workloads together.
-  options.smallest_samples = 16;
   auto bench = measure::bench(tools.device, task, {*incumbent, *candidate}, {}, options, roofs,
                               tools.random, real_clock());
   if (!bench) {

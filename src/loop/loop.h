@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "hardware/roofline.h"
 #include "loop/state.h"
 #include "measure/compare.h"
+#include "measure/verify.h"
 
 namespace burnish::loop {
 
@@ -29,6 +31,8 @@ struct Tools {
   const evidence::Rules& rules;
   Random& random;
   Observer& observer;
+  /// Opens what the gate checks accesses with; empty: that is not done.
+  std::function<Result<std::vector<measure::Sanitizer>>()> sanitizers = {};
 };
 
 enum class Shift { none, accepted, rejected };

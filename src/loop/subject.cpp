@@ -71,6 +71,35 @@ Json ceiling_json(const hardware::Ceiling& ceiling) {
           {"kind", ceiling.kind}, {"source", ceiling.source}};
 }
 
+/// A Python kernel is called with the task's tensors in their order.
+measure::Candidate python_candidate(const TaskSpec& task, const workspace::Files& files,
+                                    const std::string& label) {
+  measure::Candidate candidate;
+  candidate.label = label;
+  candidate.source.language = task.language;
+  candidate.source.file = task.kernel_file;
+  candidate.source.text = files.at(task.kernel_file);
+  for (const auto& name : task.also)
+    if (const auto text = files.find(name); text != files.end())
+      candidate.source.also[name] = text->second;
+  candidate.plan = [task](const Variables& dims) -> Result<device::LaunchPlan> {
+    BURNISH_TRY_ASSIGN(const auto problem, problem_at(task, "", dims));
+    device::KernelLaunch launch;
+    launch.kernel = "kernel";
+    for (const auto& tensor : problem.tensors) {
+      device::Argument::TensorMap array{};
+      array.buffer = tensor.name;
+      array.dtype = tensor.dtype;
+      array.shape = tensor.shape;
+      launch.arguments.push_back({std::move(array)});
+    }
+    device::LaunchPlan plan;
+    plan.launches = {std::move(launch)};
+    return plan;
+  };
+  return candidate;
+}
+
 }  // namespace
 
 measure::Task judged_task(const TaskSpec& task, std::shared_ptr<measure::Reference> reference) {
@@ -91,6 +120,8 @@ Result<measure::Candidate> judged_candidate(const TaskSpec& task, const workspac
                                             const std::string& label, const std::string& arch) {
   const auto launch_text = files.find(task.launch_file);
   const auto kernel_text = files.find(task.kernel_file);
+  if (task.language == "python" && kernel_text != files.end())
+    return python_candidate(task, files, label);
   if (launch_text == files.end() || kernel_text == files.end())
     return bad_input("the candidate lacks " +
                      (kernel_text == files.end() ? task.kernel_file : task.launch_file));

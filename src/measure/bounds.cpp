@@ -112,6 +112,9 @@ ErrorModel error_model(const Problem& problem, const Tensor& output, Rounding ro
     const double terms = std::max(tolerance.accumulation, 1.0);
     const double u_out = unit_round_off(output.dtype);
     const double u = compute_round_off(problem, output);
+    // The reference works in double precision, so that finer changes would drown in its own
+    // rounding.
+    model.perturbation = std::max(u, 0x1p-36);
     double growth = 8 * std::sqrt(terms);
     if (rounding == Rounding::structured) growth += 2 * terms;
     // The reference rounds too, which counts only where its double precision is the output's.
@@ -207,11 +210,11 @@ std::vector<double> element_scale(const Tensor& tensor, std::span<const double> 
 }
 
 std::vector<double> element_bounds(const ErrorModel& model, const Tensor& tensor,
-                                   std::span<const double> want, std::span<const double> pooled) {
+                                   std::span<const double> want, std::span<const double> moves) {
   std::vector<double> bounds =
       model.spread > 0 ? element_scale(tensor, want) : std::vector<double>(want.size());
   for (std::size_t i = 0; i < bounds.size(); ++i) {
-    if (!pooled.empty()) bounds[i] = std::max(bounds[i], pooled[i]);
+    if (!moves.empty()) bounds[i] = std::max(bounds[i], moves[i]);
     bounds[i] = model.absolute + model.spread * bounds[i] +
                 (std::isfinite(want[i]) ? model.relative * std::abs(want[i]) : 0);
   }

@@ -19,6 +19,8 @@ struct ErrorModel {
   /// How far the whole tensor may be from 1 times the reference; absent where the norms say as
   /// much.
   std::optional<double> slope;
+  /// A relative change of the inputs as small as rounding in the kernel's precision.
+  double perturbation = 0x1p-24;
 };
 ErrorModel error_model(const Problem& problem, const Tensor& output, Rounding rounding);
 
@@ -30,9 +32,10 @@ std::vector<double> representable(DType dtype, std::vector<double> want);
 /// (a rank-one model), so that a small channel has a small scale of its own.
 std::vector<double> element_scale(const Tensor& tensor, std::span<const double> want);
 
-/// Bounds of all elements. `pooled` are sizes found from other draws of the inputs; empty: none.
+/// Bounds of all elements. `moves` are sizes known from elsewhere (Oracle::sensitivity); empty:
+/// none.
 std::vector<double> element_bounds(const ErrorModel& model, const Tensor& tensor,
-                                   std::span<const double> want, std::span<const double> pooled);
+                                   std::span<const double> want, std::span<const double> moves);
 
 /// A part of a tensor whose error as a whole is judged: the root of the sum of squares of the
 /// errors may be at most `norm_share(elements)` times that of the bounds.

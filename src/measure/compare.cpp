@@ -25,7 +25,11 @@ constexpr int kMostRepetitions = 200;
 constexpr int kWarmUps = 3;       ///< launches of each side before the first timed one
 constexpr int kSideSamples = 12;  ///< blocks that also take a launch by the other method
 constexpr int kFloorSamples = 15;
-constexpr int kResamples = 2000;
+constexpr int kRound = 3;               ///< blocks that give one value, where they are quick
+constexpr double kRoundSeconds = 0.15;  ///< that they may take
+constexpr int kFirstLook = 8;           ///< rounds of A against A before the first look at them
+constexpr double kOwnShare = 1 / 3.;    ///< of a workload's time that A against A may take
+constexpr double kOvertime = 3;  ///< by which an interval that is still unbounded may exceed it
 constexpr double kSlack = 1.05;  ///< by which a measured ceiling may be beaten
 constexpr double kLong = 5e-3;   ///< host time from which the device's share of it is judged
 constexpr double kLeastShare =
@@ -39,6 +43,7 @@ std::string empty_kernel(const std::string& language) {
   if (language == "hip") {
     return "#include <hip/hip_runtime.h>\nextern \"C\" __global__ void burnish_empty() {}\n";
   }
+  if (language == "python") return "def burnish_empty():\n    pass\n";
   return "";
 }
 
@@ -76,7 +81,9 @@ struct Kept {
 struct WorkloadResult {
   double weight = 1;
   bool hot = true;
-  std::vector<std::vector<double>> logs;  ///< [candidate][block]: log(time of incumbent / time)
+  std::vector<std::vector<double>> logs;  ///< [candidate][round]: log(time of incumbent / time)
+  std::vector<double> medians;            ///< by candidate, the same of the medians of all launches
+  std::vector<Interval> intervals;        ///< by candidate, of the mean of its logs
   std::vector<Compared> compared;         ///< by candidate
   double alpha = 0.01;                    ///< of the last look
   double noise = 0;
@@ -286,13 +293,15 @@ class Bencher {
       found->second.low = std::min(found->second.low, metric.value);
       found->second.high = std::max(found->second.high, metric.value);
     }
-    if (method_.timer.empty()) method_.timer = run->timer;
-    if (method_.timer != run->timer) {
+    // A batch may be timed in another way than a launch alone, but each always in its own.
+    const std::string& timer = timers_.try_emplace(repetitions, run->timer).first->second;
+    if (timer != run->timer) {
       return refused(
                  fmt::format("times were taken by {} before and by {} now; they cannot be compared",
-                             method_.timer, run->timer))
+                             timer, run->timer))
           .with_hint("find out why the device changed its timer, then time again");
     }
+    if (repetitions == method_.repetitions) method_.timer = timer;
     if (method_.caches.empty() && caches == Caches::cold) {
       method_.caches = fmt::format("cold ({} written before each launch)",
                                    with_binary_prefix(run->flushed_bytes));
@@ -300,9 +309,32 @@ class Bencher {
     return run;
   }
 
-  /// One palindromic block over the given arms: ABBA or BAAB, by a secret coin. Gives the mean
-  /// logarithm of each arm's two times.
-  Result<std::vector<double>> block(const std::vector<std::size_t>& which) {
+  /// Some blocks, and of each arm the mean logarithm of the fastest third of its times in them.
+  Result<std::vector<double>> round(const std::vector<std::size_t>& which) {
+    std::vector<std::vector<double>> seconds(which.size());
+    const double start = now();
+    for (int blocks = 1; blocks <= round_ || round_ == 0; ++blocks) {
+      BURNISH_TRY(block(which, seconds));
+      // What fits into the first round of a workload holds for all of them.
+      if (round_ == 0 && (blocks == kRound || now() - start > kRoundSeconds)) round_ = blocks;
+    }
+    std::vector<double> logs;
+    for (const auto& times : seconds) logs.push_back(fastest_third(times));
+    return logs;
+  }
+
+  /// One palindromic block over the given arms: ABBA or BAAB, by a secret coin. Which pages of
+  /// memory a version got makes it a few per cent faster or slower for as long as it keeps them, so
+  /// that each block has new ones.
+  Result<void> block(const std::vector<std::size_t>& which,
+                     std::vector<std::vector<double>>& times) {
+    {
+      const Account account(*this, "allocation");
+      for (const std::size_t index : which) {
+        BURNISH_TRY(in_context(arms_[index].session->prepare(buffers(oracle_->problem())),
+                               arms_[index].label));
+      }
+    }
     std::vector<std::size_t> order(which.size());
     std::iota(order.begin(), order.end(), 0);
     for (std::size_t i = order.size(); i > 1; --i) {
@@ -316,7 +348,6 @@ class Bencher {
     const std::uint64_t verified_half = generator_.below(2);
     Kept kept;
 
-    std::vector<double> logs(which.size());
     for (std::uint64_t half = 0; half < 2; ++half) {
       // Both sides get the same contents, so that what depends on them cancels.
       const Contents contents = pool_->next(generator_);
@@ -330,7 +361,7 @@ class Bencher {
         BURNISH_TRY_ASSIGN(auto run,
                            launch(which[at], contents, basis_caches(), method_.repetitions, back));
         const double seconds = run.device_seconds / method_.repetitions;
-        logs[at] += std::log(seconds) / 2;
+        times[at].push_back(seconds);
         arm.basis.push_back(seconds);
         arm.basis_host.push_back(run.host_seconds / method_.repetitions);
         if (read) kept.runs.emplace_back(which[at], std::move(run));
@@ -356,31 +387,32 @@ class Bencher {
                                                 device::RunRequest::ReadBack::no));
       arm.other.push_back(run.device_seconds);
     }
-    return logs;
+    return {};
   }
 
   /// The noise floor: how much the incumbent differs from itself in another process, relative.
   Result<double> compare_with_itself(double start) {
     std::vector<double> logs;
     blocks_ = 0;
-    const int most = std::max(options_.largest_samples / 2, 1);
+    round_ = 0;
     // With 95 % one knows well enough how large the noise is; verdicts are held to the full
     // confidence.
-    const double alpha = 0.05;
+    constexpr double kAlpha = 0.05;
+    double reach = std::numeric_limits<double>::infinity();
     Interval interval{};
-    int look = std::min(std::max(options_.smallest_samples, 1), most);
-    for (int n = 1; n <= most; ++n) {
-      BURNISH_TRY_ASSIGN(const auto times, block({0, twin()}));
+    for (int n = 1, look = kFirstLook;; ++n) {
+      BURNISH_TRY_ASSIGN(const auto times, round({0, twin()}));
       logs.push_back(times[0] - times[1]);
-      const bool late = now() - start > options_.largest_seconds / 3;
+      const int most = rounds();
+      const double share = (now() - start) / options_.largest_seconds;
+      const bool late = share > kOwnShare && (n >= kFirstLook || share > kOwnShare * kOvertime);
       if (n < look && !late && n < most) continue;
-      look = std::min(most, 2 * n);
+      look = n + n / 2;
       const Account account(*this, "statistics");
-      interval = centre_interval(logs, alpha, generator_);
-      const double reach = std::max(std::abs(interval.low), std::abs(interval.high));
-      if (late || reach <= options_.minimum_gain / 2) break;
+      interval = centre_interval(logs, kAlpha, generator_);
+      reach = std::max(std::abs(interval.low), std::abs(interval.high));
+      if (late || n >= most || reach <= options_.minimum_gain / 2) break;
     }
-    const double reach = std::max(std::abs(interval.low), std::abs(interval.high));
     if (!std::isfinite(reach)) {
       result_.warnings.push_back(
           "too few blocks of A against A to know the noise; more time is needed");
@@ -396,32 +428,39 @@ class Bencher {
     std::iota(which.begin(), which.end(), 0);
     const std::size_t others = candidates_.size() - 1;
     outcome.logs.assign(candidates_.size(), {});
-    Looks looks(options_.smallest_samples, options_.largest_samples, 1 - options_.confidence);
+    const int most = rounds();
+    Looks looks(most, 1 - options_.confidence);
     const Thresholds thresholds = thresholds_of(outcome.noise);
-    std::vector<Interval> intervals(others);
+    auto& intervals = outcome.intervals;
+    intervals.resize(others);
     std::string stopped;
     for (int n = 1; stopped.empty(); ++n) {
-      BURNISH_TRY_ASSIGN(const auto times, block(which));
+      BURNISH_TRY_ASSIGN(const auto times, round(which));
       for (std::size_t c = 0; c < which.size(); ++c) {
         outcome.logs[c].push_back(times[0] - times[c]);
       }
-      const bool late = now() - start > options_.largest_seconds;
-      const bool most = n >= std::max(options_.largest_samples, 1);
-      if (!looks.due(n) && !late && !most) continue;
+      // An interval that is unbounded for want of blocks says nothing: those few are worth
+      // overtime.
+      const double share = (now() - start) / options_.largest_seconds;
+      const bool late = share > 1 && (looks.can_show(n) || share > kOvertime);
+      if (!looks.due(n) && !late && n < most) continue;
       const Account account(*this, "statistics");
-      const double alpha = looks.spend(n, late || most ? Looks::Last::yes : Looks::Last::no);
-      if (alpha <= 0) continue;
-      outcome.alpha = alpha;
+      outcome.alpha = looks.spend(n, late || n >= most ? Looks::Last::yes : Looks::Last::no);
       bool settled = true, precise = true;
       for (std::size_t c = 0; c < others; ++c) {
-        intervals[c] = centre_interval(outcome.logs[c + 1], alpha, generator_);
+        intervals[c] = centre_interval(outcome.logs[c + 1], outcome.alpha, generator_);
         settled = settled && decide(intervals[c], thresholds).settled;
         precise = precise && intervals[c].high - intervals[c].low <= 2 * options_.precision;
       }
-      if (settled) stopped = "the interval settles it";
-      if (!settled && precise) stopped = "the interval is as narrow as was asked";
-      if (!settled && most) stopped = "the largest number of blocks";
-      if (!settled && late) stopped = "the time for this workload is over";
+      if (settled) {
+        stopped = "the interval settles it";
+      } else if (precise) {
+        stopped = "the interval is as narrow as was asked";
+      } else if (n >= most) {
+        stopped = "the largest number of blocks";
+      } else if (late) {
+        stopped = "the time for this workload is over";
+      }
     }
     for (std::size_t c = 0; c < others; ++c) {
       const auto& logs = outcome.logs[c + 1];
@@ -432,12 +471,25 @@ class Bencher {
       compared.ratio = std::exp(trimmed_mean(logs));
       compared.interval = {std::exp(intervals[c].low), std::exp(intervals[c].high)};
       compared.verdict = decide(intervals[c], thresholds).verdict;
-      compared.blocks = static_cast<int>(logs.size());
+      compared.blocks = static_cast<int>(logs.size()) * round_;
       compared.noise = outcome.noise;
       compared.why = explain(compared, thresholds, stopped);
+      outcome.medians.push_back(std::log(median(arms_[0].basis) / median(arms_[c + 1].basis)));
+      hold_to_median(compared, outcome.medians.back());
       outcome.compared.push_back(std::move(compared));
     }
     return {};
+  }
+
+  int rounds() const { return std::max(options_.largest_samples / std::max(round_, 1), 1); }
+
+  /// A version whose fast launches became faster and whose others became slower has gained nothing.
+  static void hold_to_median(Compared& compared, double log_of_medians) {
+    if (compared.verdict != Comparison::improved || log_of_medians >= 0) return;
+    compared.verdict = Comparison::inconclusive;
+    compared.why =
+        fmt::format("the fastest third of its launches is faster, but the median is not ({:.3f})",
+                    std::exp(log_of_medians));
   }
 
   Thresholds thresholds_of(double noise) const {
@@ -476,7 +528,6 @@ class Bencher {
 
     const Problem& problem = oracle_->problem();
     const Account account(*this, "reference");
-    BURNISH_TRY_ASSIGN(const Pooled* pooled, oracle_->pooled(Family::normal));
     for (Kept& kept : kept_) {
       Drawn drawn;
       for (const Tensor& tensor : problem.tensors) {
@@ -486,8 +537,8 @@ class Bencher {
       BURNISH_TRY(oracle_->complete(drawn));
       drawn.bytes = std::move(kept.contents);
       for (const auto& [index, run] : kept.runs) {
-        JudgeContext context{pooled,  nullptr,          &oracle_->reference(),
-                             nullptr, problem.workload, JudgeContext::Holes::judged};
+        const JudgeContext context{oracle_.get(), nullptr, nullptr, problem.workload,
+                                   JudgeContext::Holes::judged};
         BURNISH_TRY_ASSIGN(Check check, judge(problem, drawn, run, kept.poison, context));
         if (check.verdict == Verdict::pass) continue;
         check.name = kept.block == 0
@@ -598,27 +649,33 @@ class Bencher {
       return;
     }
     const Account account(*this, "statistics");
-    double total = 0, alpha = 1, noise = 0;
+    double total = 0, log_noise = 0;
+    for (const WorkloadResult& outcome : outcomes_) total += outcome.weight;
     for (const WorkloadResult& outcome : outcomes_) {
-      total += outcome.weight;
-      alpha = std::min(alpha, outcome.alpha);
-      noise = std::max(noise, outcome.noise);
+      if (outcome.weight > 0) log_noise += outcome.weight / total * std::log1p(outcome.noise);
     }
+    const double noise = std::expm1(log_noise);
     const std::size_t count = candidates_.size();
-    // Resamples of the weighted mean of log ratios, version against incumbent.
     std::vector<double> centres(count);
     for (std::size_t c = 1; c < count; ++c) {
       Compared all;
       all.a = candidates_[0].label;
       all.b = candidates_[c].label;
       all.workload = "all";
-      Interval interval = weighted_interval(c, 0, alpha, total, centres[c]);
+      std::vector<Interval> intervals;
+      for (const WorkloadResult& outcome : outcomes_) intervals.push_back(outcome.intervals[c - 1]);
+      const Interval interval = over_all(c, 0, intervals, total, centres[c]);
       all.ratio = std::exp(centres[c]);
       all.interval = {std::exp(interval.low), std::exp(interval.high)};
       all.noise = noise;
       const Thresholds thresholds = thresholds_of(noise);
       all.verdict = decide(interval, thresholds).verdict;
       all.why = explain(all, thresholds, "with the workloads");
+      double medians = 0;
+      for (const WorkloadResult& outcome : outcomes_) {
+        medians += outcome.weight / total * outcome.medians[c - 1];
+      }
+      hold_to_median(all, medians);
       for (const WorkloadResult& outcome : outcomes_) {
         const Compared& one = outcome.compared[c - 1];
         if (!outcome.hot || one.verdict != Comparison::regressed) continue;
@@ -632,32 +689,42 @@ class Bencher {
     const std::size_t best = static_cast<std::size_t>(
         std::max_element(centres.begin(), centres.end()) - centres.begin());
     for (std::size_t c = 0; c < count; ++c) {
+      std::vector<Interval> intervals;
+      for (const WorkloadResult& outcome : outcomes_) {
+        intervals.push_back(
+            centre_interval(differences(outcome, best, c), outcome.alpha, generator_));
+      }
       double centre = 0;
-      const Interval slower = weighted_interval(best, c, alpha, total, centre);
+      const Interval slower = over_all(best, c, intervals, total, centre);
       if (c == best || !(slower.low > 0)) result_.tied.push_back(candidates_[c].label);
     }
   }
 
-  /// Interval and centre of the weighted mean over workloads of log(time of `b` / time of `a`).
-  Interval weighted_interval(std::size_t a, std::size_t b, double alpha, double total,
-                             double& centre) {
-    std::vector<double> sums(kResamples);
-    double spread = 0;
+  /// By round, log(time of `b` / time of `a`).
+  static std::vector<double> differences(const WorkloadResult& outcome, std::size_t a,
+                                         std::size_t b) {
+    std::vector<double> result = outcome.logs[a];
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] -= outcome.logs[b][i];
+    return result;
+  }
+
+  /// Centre and interval of the weighted mean over workloads of log(time of `b` / time of `a`),
+  /// from the workloads' own intervals: since workloads are independent, the distances from the
+  /// centre to the ends add up in quadrature (Zou and Donner, 2008). With one workload it is that
+  /// one's.
+  Interval over_all(std::size_t a, std::size_t b, const std::vector<Interval>& intervals,
+                    double total, double& centre) const {
+    double below = 0, above = 0;
     centre = 0;
-    for (const WorkloadResult& outcome : outcomes_) {
-      std::vector<double> differences = outcome.logs[a];
-      for (std::size_t i = 0; i < differences.size(); ++i) differences[i] -= outcome.logs[b][i];
-      const double share = outcome.weight / total;
-      const auto means = resampled_means(differences, kResamples, generator_);
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += share * means[i];
-      centre += share * trimmed_mean(differences);
-      // The exact intervals of independent workloads add up in quadrature.
-      const Interval exact = signed_rank_interval(differences, alpha);
-      spread += std::pow(share * (exact.high - exact.low) / 2, 2);
+    for (std::size_t i = 0; i < outcomes_.size(); ++i) {
+      const double share = outcomes_[i].weight / total;
+      if (!(share > 0)) continue;
+      const double middle = trimmed_mean(differences(outcomes_[i], a, b));
+      centre += share * middle;
+      below += std::pow(share * (middle - intervals[i].low), 2);
+      above += std::pow(share * (intervals[i].high - middle), 2);
     }
-    spread = std::sqrt(spread);
-    return {std::min(quantile(sums, alpha / 2), centre - spread),
-            std::max(quantile(sums, 1 - alpha / 2), centre + spread)};
+    return {centre - std::sqrt(below), centre + std::sqrt(above)};
   }
 
   device::Device& device_;
@@ -674,10 +741,12 @@ class Bencher {
   std::unique_ptr<Oracle> oracle_;
   std::unique_ptr<ContentPool> pool_;
   Method method_;
+  std::map<int, std::string> timers_;  ///< by repetitions, of all versions and workloads
   std::vector<Kept> kept_;
   std::vector<WorkloadResult> outcomes_;
   std::uint64_t launches_ = 0;
   int blocks_ = 0;
+  int round_ = 0;  ///< blocks of a round; 0: not known yet
   bool mixed_ = false;
 };
 

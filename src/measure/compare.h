@@ -39,7 +39,8 @@ struct Timing {
 enum class Comparison { improved, regressed, inconclusive };
 const char* to_string(Comparison comparison);
 
-/// b against a: ratio is time(a) / time(b), so above 1 b is faster.
+/// b against a: ratio is time(a) / time(b), so above 1 b is faster; of the fastest third of the
+/// launches in each round of some blocks.
 struct Compared {
   std::string a, b, workload;  ///< workload "all": weighted geometric mean
   double ratio = 1;
@@ -53,8 +54,9 @@ struct Compared {
 struct BenchOptions {
   double precision = 0.01;     ///< half-width of the interval to reach, relative
   double minimum_gain = 0.02;  ///< smaller gains are no gain
-  int smallest_samples = 8, largest_samples = 200;  ///< ABBA blocks a workload
-  double largest_seconds = 20;                      ///< a workload
+  int largest_samples = 200;   ///< ABBA blocks a workload
+  /// A workload; three times that where fewer blocks than bound an interval have run by then.
+  double largest_seconds = 20;
   double confidence = 0.99;
   int verified_launches = 2;  ///< of each side's timed launches, drawn in secret, checked in full
   std::vector<std::string> workloads;  ///< empty: all
@@ -74,7 +76,7 @@ struct Bench {
   std::map<std::string, Interval> clocks;
   std::vector<std::string> warnings;
   double seconds = 0;
-  /// Where they went: build, reference, runs, contents, statistics.
+  /// Where they went: build, reference, runs, contents, allocation, statistics.
   std::map<std::string, double> time;
 };
 

@@ -1,5 +1,6 @@
 #include "measure/compare.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -119,7 +120,7 @@ TEST(Bench, ALargeGainIsImprovedWithFewBlocks) {
   EXPECT_EQ(compared.verdict, Comparison::improved) << compared.why;
   EXPECT_NEAR(compared.ratio, 2, 0.1);
   EXPECT_LT(compared.interval.low, 2.05);
-  EXPECT_LE(find(*result, "v1", "only").blocks, 24);
+  EXPECT_LE(find(*result, "v1", "only").blocks, 33);  // 11 rounds: the first look
   EXPECT_THAT(result->tied, ElementsAre("v1"));
   EXPECT_TRUE(result->failed_launches.empty());
   EXPECT_EQ(result->method.caches.substr(0, 4), "cold");
@@ -285,11 +286,70 @@ TEST(Bench, ImpossibleTimesAreErrors) {
 TEST(Bench, AClockThatChangesItsMethodIsRefused) {
   Lab lab(19);
   int launches = 0;
-  lab.device.timer = [&launches] { return ++launches > 60 ? "host clock" : "fake timer"; };
+  lab.device.timer = [&launches](const device::RunRequest&) {
+    return ++launches > 60 ? "host clock" : "fake timer";
+  };
   const auto result = lab.run({"v0", "v1"});
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().message,
               HasSubstr("times were taken by fake timer before and by host clock now"));
+}
+
+// CUDA times a launch alone by events and a batch as a graph, of as many launches as were found
+// fit.
+TEST(Bench, ABatchMayHaveATimerOfItsOwnWhichIsTheMethods) {
+  Lab lab(20);
+  lab.seconds = {{"v0", 8e-6}, {"v1", 4e-6}};
+  lab.task = tiny_task({{"big", {{"N", 64}}}, {"small", {{"N", 16}}}});
+  lab.device.timer = [](const device::RunRequest& request) {
+    return request.repetitions == 1 ? "events" : fmt::format("graph of {}", request.repetitions);
+  };
+  auto result = lab.run({"v0", "v1"});
+  ASSERT_TRUE(result) << result.error().to_string();
+  EXPECT_EQ(result->method.text(),
+            fmt::format("graph of {0}, warm, batches of {0}", result->method.repetitions));
+  EXPECT_EQ(find(*result, "v1", "all").verdict, Comparison::improved);
+
+  Lab worse(20);
+  worse.seconds = lab.seconds;
+  int batches = 0;
+  worse.device.timer = [&batches](const device::RunRequest& request) {
+    if (request.repetitions == 1) return "events";
+    return ++batches > 20 ? "host clock" : "graph";
+  };
+  result = worse.run({"v0", "v1"});
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().message, HasSubstr("by graph before and by host clock now"));
+}
+
+// A slow kernel leaves time for few blocks at one workload and many at the other.
+TEST(Bench, TheIntervalOverAllIsBoundedWhereEachWorkloadsIs) {
+  for (const double overhead : {0.01, 0.2, 0.45}) {
+    Lab lab(31);
+    lab.seconds["v1"] = 0.9e-3;
+    lab.task = tiny_task({{"big", {{"N", 64}}}, {"small", {{"N", 16}}}});
+    lab.device.overhead = overhead;
+    const auto result = lab.run({"v0", "v1"});
+    ASSERT_TRUE(result) << result.error().to_string();
+    for (const char* name : {"big", "small", "all"}) {
+      EXPECT_GT(find(*result, "v1", name).interval.low, 0.1) << name << " " << overhead;
+      EXPECT_LT(find(*result, "v1", name).interval.high, 10) << name << " " << overhead;
+    }
+    EXPECT_LT(result->seconds, 2 * lab.options.largest_seconds * 3);
+  }
+}
+
+TEST(Bench, WithOneWorkloadTheVerdictOverAllIsThatOnes) {
+  for (std::uint64_t seed = 40; seed < 50; ++seed) {
+    Lab lab(seed);
+    lab.seconds["v1"] = 1.02e-3;
+    const auto result = lab.run({"v0", "v1"});
+    ASSERT_TRUE(result) << result.error().to_string();
+    const Compared &one = find(*result, "v1", "only"), &all = find(*result, "v1", "all");
+    EXPECT_EQ(one.verdict, all.verdict);
+    EXPECT_NEAR(one.interval.low, all.interval.low, 1e-12);
+    EXPECT_NEAR(one.interval.high, all.interval.high, 1e-12);
+  }
 }
 
 TEST(Bench, ASingleVersionIsTimedToo) {

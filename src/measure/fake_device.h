@@ -79,7 +79,9 @@ class FakeDevice : public device::Device {
   double floor = 1e-6;
   /// Host time from device time.
   std::function<double(double)> host = [](double seconds) { return seconds + 5e-6; };
-  std::function<std::string()> timer = [] { return "fake timer"; };
+  std::function<std::string(const device::RunRequest&)> timer = [](const device::RunRequest&) {
+    return "fake timer";
+  };
   FakeClock clock;
   double overhead = 0;  ///< seconds that each run takes beside its host time
   int opened = 0, ran = 0, probed = 0;
@@ -147,7 +149,7 @@ class FakeDevice::FakeSession : public device::Session {
       }
     }
     device::RunResult result;
-    result.timer = device_.timer();
+    result.timer = device_.timer(request);
     result.device_seconds = program != device_.programs.end() && device_.time
                                 ? device_.time(program_, request)
                                 : device_.floor * request.repetitions;

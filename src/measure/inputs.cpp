@@ -191,11 +191,6 @@ Rounding rounding(Family family) {
   }
 }
 
-bool is_regular(Family family) {
-  return rounding(family) == Rounding::structured && family != Family::impulses &&
-         family != Family::denormals;
-}
-
 double inside_range(const Tensor& tensor, double value) {
   if (tensor.draw.kind == Draw::Kind::constant) return tensor.draw.constant;
   return bounded(tensor) ? std::clamp(value, tensor.draw.low, tensor.draw.high) : value;

@@ -31,10 +31,6 @@ std::vector<Family> families(const Problem& problem);
 /// deterministic bound on their growth holds.
 enum class Rounding { random, structured };
 Rounding rounding(Family family);
-/// Whether outputs may be small by cancellation alone, so that their size must be taken from
-/// ordinary inputs.
-bool is_regular(Family family);
-
 bool is_input(const Tensor& tensor);   ///< roles in and inout
 bool is_output(const Tensor& tensor);  ///< roles out and inout
 

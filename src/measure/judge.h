@@ -20,9 +20,6 @@ struct Drawn {
   std::map<std::string, std::vector<std::byte>> bytes;  ///< inputs as buffers hold them
 };
 
-/// Sizes of outputs found from several draws, by tensor, for where one draw says too little.
-using Pooled = std::map<std::string, std::vector<double>>;
-
 /// Draws inputs and asks the reference; keeps account of its time.
 class Oracle {
  public:
@@ -36,8 +33,10 @@ class Oracle {
   Result<std::optional<Drawn>> draw(Family family, std::uint64_t seed);
   /// The outputs for `drawn.inputs`, which the caller made, and the bytes.
   Result<void> complete(Drawn& drawn);
-  /// What elements of the outputs measure, for outputs too small, or inputs too regular, to tell.
-  Result<const Pooled*> pooled(Family family);
+  /// How far each element of the outputs moves, by root mean square, when every input moves by a
+  /// random share of at most `relative` of itself, divided by that share: the size of what a right
+  /// kernel sums and cancels there.
+  Result<Values> sensitivity(const Drawn& drawn, double relative);
   double seconds() const { return seconds_; }
 
  private:
@@ -45,7 +44,6 @@ class Oracle {
   bool finite(const Values& outputs) const;
   Problem problem_;
   Reference& reference_;
-  std::map<Family, Pooled> pooled_;
   double seconds_ = 0;
 };
 
@@ -58,9 +56,8 @@ struct Poisons {
 Poisons draw_poisons(Generator& generator);
 
 struct JudgeContext {
-  const Pooled* pooled = nullptr;
+  Oracle* oracle = nullptr;  ///< asked about sensitivity, and to explain, when the run seems wrong
   const Values* stale = nullptr;                 ///< outputs for the inputs of the launch before
-  Reference* reference = nullptr;                ///< may be asked to explain a failure
   const std::vector<Check>* baseline = nullptr;  ///< checks of the baseline to be held against
   std::string name;                              ///< of the check, to find the baseline's
   /// Whether elements that hold the poison were never written is judged from this run alone, or is

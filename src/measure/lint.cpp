@@ -28,7 +28,6 @@ class Linter {
         BURNISH_TRY_ASSIGN(auto drawn, oracle_->draw(Family::normal, generator_.next()));
         draws_.push_back(std::move(*drawn));
       }
-      BURNISH_TRY_ASSIGN(pooled_, oracle_->pooled(Family::normal));
       null_candidates();
       // What an input does to the outputs is the same at every size, and the reference is slow.
       if (workload.name == smallest.name) BURNISH_TRY(sensitivity());
@@ -46,9 +45,7 @@ class Linter {
       const auto& want = drawn.expected.at(tensor.name);
       const auto got = rounded(tensor.dtype, outputs.at(tensor.name));
       const ErrorModel model = error_model(problem(), tensor, Rounding::random);
-      std::span<const double> pooled;
-      if (auto found = pooled_->find(tensor.name); found != pooled_->end()) pooled = found->second;
-      const auto bounds = element_bounds(model, tensor, want, pooled);
+      const auto bounds = element_bounds(model, tensor, want, {});
       if (!compare(tensor, got, want, bounds, model, problem().tolerance.non_finite).right()) {
         return false;
       }
@@ -217,7 +214,6 @@ class Linter {
   Generator generator_;
   std::unique_ptr<Oracle> oracle_;
   std::vector<Drawn> draws_;
-  const Pooled* pooled_ = nullptr;
   Lint lint_;
 };
 

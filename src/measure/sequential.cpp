@@ -10,7 +10,6 @@ namespace {
 
 constexpr int kResamples = 2000;
 constexpr double kCut = 0.2;         ///< share cut off at each end
-constexpr int kFirstLook = 12;       ///< fewer blocks cannot show anything at these error rates
 constexpr std::size_t kExact = 400;  ///< values up to which the distribution is counted out
 
 double trimmed_mean_of(std::vector<double>& values) {
@@ -107,18 +106,31 @@ Interval centre_interval(std::span<const double> values, double alpha, Generator
   return result;
 }
 
-Looks::Looks(int smallest, int largest, double alpha)
-    : largest_(std::max({largest, smallest, 1})),
-      next_(std::min(std::max(smallest, kFirstLook), largest_)),
-      alpha_(alpha) {}
+// All n values have one sign with probability 2^(1-n).
+Looks::Looks(int largest, double alpha) : largest_(std::max(largest, 1)), alpha_(alpha) {
+  while (next_ < largest_ && std::ldexp(2, -next_) > alpha_ * next_ / largest_) ++next_;
+}
 
-double Looks::spend(int blocks, Last last) {
+bool Looks::can_show(int values) const { return std::ldexp(2, -values) <= alpha_ - spent_; }
+
+double Looks::spend(int values, Last last) {
   const double share =
-      last == Last::yes ? 1 : std::min(1.0, static_cast<double>(blocks) / largest_);
+      last == Last::yes ? 1 : std::min(1.0, static_cast<double>(values) / largest_);
   const double now = std::max(0.0, alpha_ * share - spent_);
   spent_ += now;
-  next_ = std::min(largest_, 2 * blocks);
+  next_ = std::min(largest_, values + std::max(values / 2, 1));
   return now;
+}
+
+double fastest_third(std::span<const double> seconds) {
+  if (seconds.empty()) return std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> copy(seconds.begin(), seconds.end());
+  const std::size_t count = (copy.size() + 2) / 3;
+  const auto end = copy.begin() + static_cast<std::ptrdiff_t>(count);
+  std::nth_element(copy.begin(), end - 1, copy.end());
+  double sum = 0;
+  for (auto at = copy.begin(); at != end; ++at) sum += std::log(*at);
+  return sum / static_cast<double>(count);
 }
 
 Decision decide(const Interval& interval, const Thresholds& thresholds) {

@@ -26,21 +26,28 @@ std::vector<double> resampled_means(std::span<const double> values, int count,
                                     Generator& generator);
 
 /// When to look at the data, and how much of the error rate each look may spend, so that all looks
-/// together spend no more than `alpha`: after n of N blocks n/N of it (the linear spending function
-/// of Kim and DeMets, 1987, summed by the union bound).
+/// together spend no more than `alpha`: after n of N values n/N of it (the linear spending function
+/// of Kim and DeMets, 1987, summed by the union bound). The first look is where the signed-rank
+/// test can first show anything at that rate; each next one after half as many values again.
 class Looks {
  public:
-  Looks(int smallest, int largest, double alpha);
+  Looks(int largest, double alpha);
 
-  bool due(int blocks) const { return blocks >= next_; }
+  bool due(int values) const { return values >= next_; }
+  /// Whether an interval of so many values is bounded when all that is left is spent on it.
+  bool can_show(int values) const;
   /// The error rate that this look may spend; `last` lets it have all that is left.
   enum class Last { no, yes };
-  double spend(int blocks, Last last);
+  double spend(int values, Last last);
 
  private:
-  int largest_, next_;
+  int largest_, next_ = 1;
   double alpha_, spent_ = 0;
 };
+
+/// Mean logarithm of the fastest third of some launches. Interference only ever adds time, so they
+/// stand for the kernel best when others use the machine too.
+double fastest_third(std::span<const double> seconds);
 
 /// A gain counts from `gain` on, a loss from `loss` on (relative changes of the ratio).
 struct Thresholds {

@@ -76,22 +76,29 @@ TEST(CentreInterval, CoversTheTruthAsOftenAsItSays) {
 }
 
 TEST(Looks, SpendNoMoreThanAllowedAndAllAtTheLast) {
-  Looks looks(8, 200, 0.01);
+  Looks looks(25, 0.01);
   double spent = 0;
   std::vector<int> taken;
-  for (int n = 1; n <= 200; ++n) {
+  for (int n = 1; n <= 25; ++n) {
     if (!looks.due(n)) continue;
     taken.push_back(n);
-    const double now = looks.spend(n, n == 200 ? Looks::Last::yes : Looks::Last::no);
-    EXPECT_GE(now, 0);
+    const double now = looks.spend(n, n == 25 ? Looks::Last::yes : Looks::Last::no);
+    EXPECT_GE(now, std::ldexp(2, -n)) << "a look at " << n << " could show nothing";
     spent += now;
     EXPECT_LE(spent, 0.01 + 1e-12);
   }
-  EXPECT_EQ(taken, (std::vector<int>{12, 24, 48, 96, 192, 200}));
+  EXPECT_EQ(taken, (std::vector<int>{10, 15, 22, 25}));
   EXPECT_NEAR(spent, 0.01, 1e-12);
-  Looks early(8, 200, 0.01);
-  EXPECT_DOUBLE_EQ(early.spend(12, Looks::Last::yes), 0.01);
-  EXPECT_DOUBLE_EQ(early.spend(200, Looks::Last::yes), 0);
+  Looks early(25, 0.01);
+  EXPECT_DOUBLE_EQ(early.spend(10, Looks::Last::yes), 0.01);
+  EXPECT_DOUBLE_EQ(early.spend(25, Looks::Last::yes), 0);
+}
+
+TEST(FastestThird, IsBlindToWhatOnlyAddsTime) {
+  const std::vector<double> quiet{1, 1, 1, 1, 1, 1}, loud{1, 50, 1, 3, 9, 7};
+  EXPECT_DOUBLE_EQ(fastest_third(quiet), fastest_third(loud));
+  EXPECT_DOUBLE_EQ(fastest_third(std::vector<double>{2}), std::log(2));
+  EXPECT_TRUE(std::isnan(fastest_third({})));
 }
 
 TEST(Decide, KnowsThreeVerdictsAndWhenMoreIsOfNoUse) {

@@ -32,9 +32,8 @@ Result<device::RunResult> judged_run(device::Session& session, const device::Lau
   request.poison = poison;
   request.read_back = device::RunRequest::ReadBack::yes;
   BURNISH_TRY_ASSIGN(auto run, session.run(request));
-  BURNISH_TRY_ASSIGN(const Pooled* pooled, oracle.pooled(drawn.family));
   JudgeContext context;
-  context.pooled = pooled;
+  context.oracle = &oracle;
   BURNISH_TRY_ASSIGN(const Check check, judge(oracle.problem(), drawn, run, poison, context));
   if (check.verdict != Verdict::pass) return wrong(label, oracle.problem().workload, check.why);
   return run;

@@ -186,10 +186,9 @@ class Verifier {
   Result<void> check(Oracle& oracle, const std::string& name, Family family) {
     BURNISH_TRY_ASSIGN(const auto drawn, oracle.draw(family, generator_.next()));
     if (!drawn) return {};
-    BURNISH_TRY_ASSIGN(const Pooled* pooled, oracle.pooled(family));
     const char* inputs = to_string(family);
-    const JudgeContext context{
-        pooled, nullptr, &oracle.reference(), &options_.baseline, name, JudgeContext::Holes::known};
+    const JudgeContext context{&oracle, nullptr, &options_.baseline, name,
+                               JudgeContext::Holes::known};
     const Problem& problem = oracle.problem();
 
     BURNISH_TRY_ASSIGN(const auto first,
@@ -227,7 +226,6 @@ class Verifier {
     std::vector<const Drawn*> order{&*first, &*other};
     order.push_back(&*first);
     if (changed) order.push_back(&*changed);
-    BURNISH_TRY_ASSIGN(const Pooled* pooled, oracle.pooled(Family::normal));
     const Drawn* before = nullptr;
     for (const Drawn* drawn : order) {
       const char* inputs =
@@ -235,12 +233,8 @@ class Verifier {
       BURNISH_TRY_ASSIGN(const auto ran,
                          run(*drawn, poisons_.first, name, inputs, device::Addresses::same));
       if (!ran) return {};
-      const JudgeContext context{pooled,
-                                 before == nullptr ? nullptr : &before->expected,
-                                 &oracle.reference(),
-                                 nullptr,
-                                 name,
-                                 JudgeContext::Holes::judged};
+      const JudgeContext context{&oracle, before == nullptr ? nullptr : &before->expected, nullptr,
+                                 name, JudgeContext::Holes::judged};
       BURNISH_TRY_ASSIGN(Check check,
                          judge(oracle.problem(), *drawn, *ran, poisons_.first, context));
       check.inputs = inputs;

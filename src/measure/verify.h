@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,7 +62,24 @@ Result<Verification> verify(device::Device& device, const Task& task, const Cand
                             const device::Limits& limits, const VerifyOptions& options,
                             Random& random);
 
-/// The same against a session that is open already (the comparison verifies timed launches so).
+/// A device that checks every access of the kernels that run on it, and says what it found in
+/// Session::messages().
+struct Sanitizer {
+  std::string name;
+  std::unique_ptr<device::Device> device;
+};
+/// Those for such a device: the simulator oclgrind for OpenCL, the Compute Sanitizer's memcheck and
+/// racecheck for CUDA. Errors: environment, naming what is not installed.
+Result<std::vector<Sanitizer>> open_sanitizers(const device::DeviceInfo& info,
+                                               const device::DeviceOptions& options);
+/// One launch under a sanitizer, which is up to 1,000 times slower, with ordinary inputs at the
+/// smallest problem there is: finds reads and writes outside buffers, and data races. Check::inputs
+/// is "sanitizer". An error (the problem is too large, or the launch did not end or failed without
+/// a finding) is not put down to the candidate: its outputs were judged on the device.
+Result<Check> sanitize(const Sanitizer& sanitizer, const Task& task, const Candidate& candidate,
+                       device::Limits limits, Random& random);
+
+/// Judges one run of a session that is open already.
 Result<Check> check_run(const Problem& problem, const Values& inputs, const Values& expected,
                         const device::RunResult& run, std::uint32_t poison);
 

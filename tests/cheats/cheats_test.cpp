@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 
 #include "base/text.h"
 #include "measure/fake_device.h"
@@ -13,23 +14,6 @@
 
 namespace burnish::cheats {
 namespace {
-
-/// Seeds of the whole suite; another number tries other inputs and shapes.
-std::uint64_t seed() {
-  const char* given = std::getenv("BURNISH_CHEATS_SEED");
-  return given == nullptr ? 20 : static_cast<std::uint64_t>(parse_integer(given).value_or(20));
-}
-
-const Result<std::unique_ptr<device::Device>>& opencl() {
-  static const auto opened = []() -> Result<std::unique_ptr<device::Device>> {
-    static auto folder = TemporaryFolder::make("burnish-cheats");
-    if (!folder) return folder.error();
-    BURNISH_TRY_ASSIGN(const device::DeviceInfo info,
-                       device::choose_device("opencl:portable", BURNISH_TEST_WORKER));
-    return device::open_device(info, {folder->path() / "cache", BURNISH_TEST_WORKER});
-  }();
-  return opened;
-}
 
 measure::Verification judged(const Entry& entry) {
   measure::FixedRandom random(seed());
@@ -46,13 +30,7 @@ measure::Verification judged(const Entry& entry) {
   return result ? *result : measure::Verification{};
 }
 
-class Suite : public testing::TestWithParam<Entry> {
- protected:
-  void SetUp() override {
-    if (!opencl()) GTEST_SKIP() << opencl().error().to_string();
-  }
-};
-
+class Suite : public NeedsOpenCl, public testing::WithParamInterface<Entry> {};
 class Cheats : public Suite {};
 class Honest : public Suite {};
 
@@ -65,6 +43,111 @@ TEST_P(Cheats, IsCaughtForTheRightReason) {
 TEST_P(Honest, Passes) {
   const auto result = judged(GetParam());
   EXPECT_EQ(result.verdict, measure::Verdict::pass) << result.why;
+}
+
+measure::BenchOptions quick() {
+  measure::BenchOptions options;
+  options.largest_seconds = 6;
+  options.largest_samples = 48;
+  return options;
+}
+
+Result<measure::Bench> timed(const Entry& incumbent, const Entry& candidate_entry) {
+  measure::FixedRandom random(seed());
+  measure::Candidate a = candidate(incumbent), b = candidate(candidate_entry);
+  a.label = "incumbent";
+  return measure::bench(**opencl(), incumbent.task(), {a, b}, {}, quick(), {}, random,
+                        real_clock());
+}
+
+class Timing : public NeedsOpenCl {};
+
+Entry clamped(const std::string& name, const std::string& body, const std::string& outside = "") {
+  return {name,
+          "",
+          clamp,
+          outside + R"(
+__kernel void k(__global const float* X, __global float* Y, int N) {
+  int i = get_global_id(0);
+  if (i >= N) return;
+)" + body + "}\n",
+          {{"k", {groups("N", 64)}, {64}, "X Y N"}},
+          "",
+          {},
+          {}};
+}
+
+// 4 and 16 of the catalogue, in a batch: the outputs of the first repetition are there already.
+TEST_F(Timing, WorkSkippedInABatchIsFound) {
+  const std::string slow =
+      "float x = X[i]; for (int j = 0; j < 12; ++j) x = sqrt(x * x); Y[i] = X[i] < 0 ? 0 : X[i] + "
+      "0 * x;";
+  const auto result = timed(clamped("Honest", slow),
+                            clamped("Skips", "if (Y[i] >= 0 && Y[i] < 5.5f) return;" + slow));
+  ASSERT_TRUE(result) << result.error().to_string();
+  EXPECT_THAT(result->results.at(0).method.text(), testing::HasSubstr("batches of"));
+  ASSERT_FALSE(result->failed_launches.empty());
+  EXPECT_THAT(result->failed_launches.at(0).why,
+              testing::HasSubstr("the work seems to be skipped"));
+}
+
+// 15: right while it is verified, then not. No check before the timing can see it.
+TEST_F(Timing, LessWorkAfterManyLaunchesIsFound) {
+  Entry honest = clamped("Honest", "Y[i] = X[i] < 0 ? 0 : X[i];");
+  Entry lazy = clamped("Lazy", R"(
+  if (i == 0) atomic_inc(&launches);
+  Y[i] = launches > 300 ? 0 : X[i] < 0 ? 0 : X[i];
+)",
+                       "__global int launches = 0;\n");
+  lazy.options = {"-cl-std=CL2.0"};
+  const auto result = timed(honest, lazy);
+  ASSERT_TRUE(result) << result.error().to_string();
+  ASSERT_FALSE(result->failed_launches.empty());
+  EXPECT_THAT(result->failed_launches.back().name, testing::HasSubstr("of Lazy"));
+}
+
+// 32: what the launch before left in the caches is gone for the times that verdicts rest on.
+TEST_F(Timing, CachesAreColdForTheVerdictAndWarmBesideIt) {
+  Entry entry = clamped("Streams", "Y[i] = X[i] < 0 ? 0 : X[i];");
+  entry.task = [] {
+    measure::Task task = clamp();
+    task.workloads = {{"4 MB", {{"N", 1 << 20}}}};
+    return task;
+  };
+  const auto result = timed(entry, entry);
+  ASSERT_TRUE(result) << result.error().to_string();
+  EXPECT_THAT(result->method.text(),
+              testing::ContainsRegex("cold \\(.* written before each launch"));
+  EXPECT_GT(result->results.at(0).latency.p50, result->results.at(0).warm.p50);
+  EXPECT_NE(result->comparisons.at(0).verdict, measure::Comparison::improved);
+}
+
+// 39, as a sanitizer sees it: what is undefined and came out right all the same.
+TEST_F(Timing, TheSanitizerFindsRacesAndReadsOutside) {
+  const auto sanitizers = measure::open_sanitizers((*opencl())->info(), {{}, BURNISH_TEST_WORKER});
+  if (!sanitizers) GTEST_SKIP() << sanitizers.error().to_string();
+  ASSERT_EQ(sanitizers->size(), 1u);
+  const auto sanitized = [&](const Entry& entry) {
+    measure::FixedRandom random(seed());
+    const auto check =
+        measure::sanitize(sanitizers->front(), entry.task(), candidate(entry), {}, random);
+    EXPECT_TRUE(check) << check.error().to_string();
+    return check ? *check : measure::Check{};
+  };
+  const std::map<std::string, std::string> found = {
+      {"BarrierMissing", "oclgrind: Read-write data race at local memory.*of kernel.cl"},
+      {"NeighbourOfTheInputRead",
+       "oclgrind: Invalid read of size 4 at global memory.*of kernel.cl"}};
+  for (const Entry& entry : cheats()) {
+    if (!found.contains(entry.name)) continue;
+    const auto check = sanitized(entry);
+    EXPECT_EQ(check.verdict, measure::Verdict::fail) << entry.name;
+    EXPECT_THAT(check.why, testing::ContainsRegex(found.at(entry.name)));
+  }
+  for (const Entry& entry : honest()) {
+    const auto check = sanitized(entry);
+    EXPECT_EQ(check.verdict, measure::Verdict::pass) << entry.name << ": " << check.why;
+  }
 }
 
 std::string test_name(const testing::TestParamInfo<Entry>& info) {

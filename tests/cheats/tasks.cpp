@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include "base/text.h"
@@ -300,6 +301,22 @@ measure::Candidate candidate(const Entry& entry) {
     return Result<device::LaunchPlan>(std::move(plan));
   };
   return result;
+}
+
+std::uint64_t seed() {
+  const char* given = std::getenv("BURNISH_CHEATS_SEED");
+  return given == nullptr ? 20 : static_cast<std::uint64_t>(parse_integer(given).value_or(20));
+}
+
+const Result<std::unique_ptr<device::Device>>& opencl() {
+  static const auto opened = []() -> Result<std::unique_ptr<device::Device>> {
+    static auto folder = TemporaryFolder::make("burnish-cheats");
+    if (!folder) return folder.error();
+    BURNISH_TRY_ASSIGN(const device::DeviceInfo info,
+                       device::choose_device("opencl:portable", BURNISH_TEST_WORKER));
+    return device::open_device(info, {folder->path() / "cache", BURNISH_TEST_WORKER});
+  }();
+  return opened;
 }
 
 }  // namespace burnish::cheats

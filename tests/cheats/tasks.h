@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <ostream>
 #include <string>
@@ -49,6 +51,18 @@ struct Entry {
 inline void PrintTo(const Entry& entry, std::ostream* stream) { *stream << entry.name; }
 
 measure::Candidate candidate(const Entry& entry);
+
+/// Seeds of the whole suite: $BURNISH_CHEATS_SEED tries other inputs and shapes.
+std::uint64_t seed();
+/// The OpenCL device that the suite runs on: a CPU, so that it runs everywhere.
+const Result<std::unique_ptr<device::Device>>& opencl();
+
+class NeedsOpenCl : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!opencl()) GTEST_SKIP() << opencl().error().to_string();
+  }
+};
 
 /// Grid of `per` items a group along a dimension.
 Extent groups(const char* name, std::int64_t per);
