@@ -490,6 +490,7 @@ class Trace {
   }
 
   void take(Instruction& one) {
+    one.address = std::clamp<std::int64_t>(one.address, 0, std::int64_t{1} << 62);
     if (one.text.starts_with(';')) {
       TracedKernel kernel;
       kernel.name = trim(one.text.substr(1));

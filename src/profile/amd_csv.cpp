@@ -317,7 +317,7 @@ Result<void> read_samples(const Input& input, Table table, Run& run) {
   std::set<std::int64_t> seen;
   bool unnamed = false, elsewhen = false;
   const int stamp = rows.column("Sample_Timestamp");
-  constexpr std::int64_t kSecond = 1'000'000'000;
+  constexpr double kSecond = 1e9;  // ns
   std::string site;
   for (;;) {
     BURNISH_TRY_ASSIGN(const bool more, rows.next());
@@ -326,8 +326,9 @@ Result<void> read_samples(const Input& input, Table table, Run& run) {
     BURNISH_TRY_ASSIGN(const auto time, rows.integer(stamp));
     // Dispatches count from 1 in every run: the times tell whether it is the same one.
     const auto span = run.span();
-    const bool other =
-        span && time && (*time < span->first - kSecond || *time > span->second + kSecond);
+    const bool other = span && time &&
+                       (static_cast<double>(*time) < static_cast<double>(span->first) - kSecond ||
+                        static_cast<double>(*time) > static_cast<double>(span->second) + kSecond);
     elsewhen = elsewhen || other;
     Run::Group* group = id && !other ? run.of_dispatch(*id, input.process) : nullptr;
     if (group == nullptr) {

@@ -33,6 +33,11 @@ std::int64_t product(const std::array<std::int64_t, 3>& extent) {
   return extent[0] * extent[1] * extent[2];
 }
 
+/// Workgroups that hold so many work-items; sizes may be any that a file claims.
+std::int64_t blocks_of(std::int64_t items, std::int64_t size) {
+  return items <= 0 ? 0 : (items - 1) / std::max<std::int64_t>(1, size) + 1;
+}
+
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -466,7 +471,7 @@ void Run::put_identity(const Group& group, KernelProfile& kernel) const {
     std::array<std::int64_t, 3> blocks{};
     for (std::size_t i = 0; i < 3; ++i) {
       const std::int64_t size = std::max<std::int64_t>(1, (*group.block)[i]);
-      blocks[i] = ((*group.grid)[i] + size - 1) / size;
+      blocks[i] = blocks_of((*group.grid)[i], size);
     }
     kernel.launch.grid = blocks;
   }
@@ -482,8 +487,8 @@ void Run::put_identity(const Group& group, KernelProfile& kernel) const {
   if (group.block_items && *group.block_items > 0) {
     say("launch.block_threads", group.block_items, "1", "Workgroup_Size");
     if (!kernel.launch.grid && group.grid_items && *group.grid_items > 0) {
-      say("launch.grid_blocks", (*group.grid_items + *group.block_items - 1) / *group.block_items,
-          "1", "Grid_Size / Workgroup_Size");
+      say("launch.grid_blocks", blocks_of(*group.grid_items, *group.block_items), "1",
+          "Grid_Size / Workgroup_Size");
     }
   }
   say("launch.dispatches", launches_of(group), "1", "rows of this kernel");

@@ -727,6 +727,14 @@ TEST_F(AmdFiles, BrokenCsvIsLocated) {
   EXPECT_THAT(none.warnings, Contains(HasSubstr("no counter was collected")));
   EXPECT_THAT(error(write("wide_pmc_perf.csv", "Dispatch_ID,Kernel_Name,SQ_WAVES\n0,k,xyz\n")),
               HasSubstr("wide_pmc_perf.csv:2:5"));
+  // Sizes and times that only a hostile file claims.
+  const Reading huge = read(
+      write("huge_kernel_trace.csv",
+            "\"Kind\",\"Dispatch_Id\",\"Kernel_Name\",\"Start_Timestamp\",\"End_Timestamp\","
+            "\"Workgroup_Size_X\",\"Workgroup_Size_Y\",\"Workgroup_Size_Z\",\"Grid_Size_X\","
+            "\"Grid_Size_Y\",\"Grid_Size_Z\"\n\"KERNEL_DISPATCH\",1,\"k\",-9223372036854775807,"
+            "9223372036854775807,2,1,1,9223372036854775807,9223372036854775807,1\n"));
+  EXPECT_EQ(huge.kernels.at(0).launch.grid->at(0), std::int64_t{1} << 62);
   // Blank and nan are not measured.
   const Reading blank =
       read(write("blank_pmc_perf.csv", "Dispatch_ID,Kernel_Name,SQ_WAVES,SQ_INSTS\n0,k,,nan\n"));
