@@ -3,7 +3,7 @@
 //   bench_error_rates [--aa N] [--slower N] [--percent P] [--seconds S] [--out FILE.jsonl]
 //
 // Comparisons of a kernel with itself (--aa) and with one that does P percent (3) more work, until
-// FILE holds N of each or S seconds (300) are over; called again it goes on where it stopped. Four
+// FILE holds N of each or S seconds (300) are over; called again it goes on where it stopped. Twelve
 // copies are compared with the incumbent at a time, as `burnish bench v0 v1 v2 v3 v4` does; they
 // share the incumbent's launches. One line of JSON a comparison is added to FILE, with all samples.
 // The rates of all that FILE holds are printed, and beside them what "ratio of the two medians > 1"
@@ -86,7 +86,7 @@ __kernel void k(__global const float* A, __global const float* B, __global float
 std::vector<Kernel> kernels() {
   std::vector<Kernel> all;
   all.push_back(
-      {"matmul", kMatmul, 100, 128, 512, 512, [](const Problem& problem, const Values& in) {
+      {"matmul", kMatmul, 400, 64, 256, 256, [](const Problem& problem, const Values& in) {
          const auto k = problem.tensors[0].shape[1], n = problem.tensors[1].shape[1];
          const auto &a = in.at("A"), &b = in.at("B");
          std::vector<double> c;
@@ -189,7 +189,7 @@ measure::Candidate version(const Kernel& kernel, const std::string& label, doubl
   return candidate;
 }
 
-constexpr int kCopies = 4;
+constexpr int kCopies = 12;
 
 double seconds_now() { return std::chrono::duration<double>(real_clock().steady()).count(); }
 
@@ -257,9 +257,9 @@ Result<void> compare_until(device::Device& device, File& file, const std::string
   const auto all = kernels();
   for (int run = (file.runs(what) + kCopies - 1) / kCopies;
        run * kCopies < runs && seconds_now() < until; ++run) {
-    // The long one costs as much as all others together when it is every sixteenth.
+    // The long one costs much, and so is rare.
     const auto turn = static_cast<std::size_t>(run);
-    const Kernel& kernel = turn % 16 == 15 ? all.back() : all[turn % (all.size() - 1)];
+    const Kernel& kernel = turn % 32 == 31 ? all.back() : all[turn % (all.size() - 1)];
     const Task task = task_of(kernel);
     std::vector<measure::Candidate> candidates{version(kernel, "v0", 0)};
     for (int copy = 1; copy <= kCopies; ++copy) {
