@@ -78,7 +78,7 @@ __kernel void k(__global const float* A, __global const float* B, __global float
   int r = get_group_id(0);
   for (int n = 0; n < N; n += 16) {
     float16 x = vload16(0, A + r * N + n) * 0.25f, y = vload16(0, B + n);
-    for (int i = 0; i < 100 + extra; ++i) y = i < 100 ? y * x + 0.5f : fmax(y, -1e30f);
+    for (int i = 0; i < 200 + extra; ++i) y = i < 200 ? y * x + 0.5f : fmax(y, -1e30f);
     vstore16(y, 0, C + r * N + n);
   }
 })";
@@ -86,7 +86,7 @@ __kernel void k(__global const float* A, __global const float* B, __global float
 std::vector<Kernel> kernels() {
   std::vector<Kernel> all;
   all.push_back(
-      {"matmul", kMatmul, 400, 64, 256, 350, [](const Problem& problem, const Values& in) {
+      {"matmul", kMatmul, 400, 64, 256, 420, [](const Problem& problem, const Values& in) {
          const auto k = problem.tensors[0].shape[1], n = problem.tensors[1].shape[1];
          const auto &a = in.at("A"), &b = in.at("B");
          std::vector<double> c;
@@ -117,14 +117,14 @@ std::vector<Kernel> kernels() {
          }
          return Values{{"C", c}};
        }});
-  all.push_back({"powers", kPowers, 100, 1024, 0, 67, [](const Problem& problem, const Values& in) {
+  all.push_back({"powers", kPowers, 100, 512, 0, 100, [](const Problem& problem, const Values& in) {
                    const auto n = static_cast<std::size_t>(problem.tensors[0].shape[1]);
                    std::vector<double> c = in.at("A");
                    const auto& b = in.at("B");
                    for (std::size_t i = 0; i < c.size(); ++i) {
                      const double x = c[i] * 0.25;
                      double y = b[i % n];
-                     for (int j = 0; j < 100; ++j) y = y * x + 0.5;
+                     for (int j = 0; j < 200; ++j) y = y * x + 0.5;
                      c[i] = y;
                    }
                    return Values{{"C", c}};
@@ -135,7 +135,7 @@ std::vector<Kernel> kernels() {
   large.rows = 200;
   large.columns = 256;
   large.inner = 512;
-  large.steps = 700;
+  large.steps = 840;
   all.push_back(std::move(large));
   return all;
 }

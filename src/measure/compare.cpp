@@ -78,6 +78,13 @@ struct Kept {
   int block = 0;
 };
 
+/// What A against A showed, relative. A gain must stand above all that it may be, the far end of
+/// its interval. A loss is held to its own interval, so that only the bias counts which was seen:
+/// noise must not hide a loss.
+struct Noise {
+  double reach = 0, bias = 0;
+};
+
 struct WorkloadResult {
   double weight = 1;
   bool hot = true;
@@ -86,7 +93,7 @@ struct WorkloadResult {
   std::vector<Interval> intervals;        ///< by candidate, of the mean of its logs
   std::vector<Compared> compared;         ///< by candidate
   double alpha = 0.01;                    ///< of the last look
-  double noise = 0;
+  Noise noise;
 };
 
 class Bencher {
@@ -391,7 +398,7 @@ class Bencher {
   }
 
   /// The noise floor: how much the incumbent differs from itself in another process, relative.
-  Result<double> compare_with_itself(double start) {
+  Result<Noise> compare_with_itself(double start) {
     std::vector<double> logs;
     blocks_ = 0;
     round_ = 0;
@@ -416,11 +423,11 @@ class Bencher {
     if (!std::isfinite(reach)) {
       result_.warnings.push_back(
           "too few blocks of A against A to know the noise; more time is needed");
-      return std::numeric_limits<double>::infinity();
+      return Noise{reach, reach};
     }
     result_.noise.low = std::min(result_.noise.low, std::exp(interval.low));
     result_.noise.high = std::max(result_.noise.high, std::exp(interval.high));
-    return std::expm1(reach);
+    return Noise{std::expm1(reach), std::expm1(std::abs(trimmed_mean(logs)))};
   }
 
   Result<void> compare_all(double start, WorkloadResult& outcome) {
@@ -472,7 +479,7 @@ class Bencher {
       compared.interval = {std::exp(intervals[c].low), std::exp(intervals[c].high)};
       compared.verdict = decide(intervals[c], thresholds).verdict;
       compared.blocks = static_cast<int>(logs.size()) * round_;
-      compared.noise = outcome.noise;
+      compared.noise = outcome.noise.reach;
       compared.why = explain(compared, thresholds, stopped);
       outcome.medians.push_back(std::log(median(arms_[0].basis) / median(arms_[c + 1].basis)));
       hold_to_median(compared, outcome.medians.back());
@@ -492,8 +499,9 @@ class Bencher {
                     std::exp(log_of_medians));
   }
 
-  Thresholds thresholds_of(double noise) const {
-    return {std::max(options_.minimum_gain, noise), std::max(options_.minimum_gain / 2, noise)};
+  Thresholds thresholds_of(const Noise& noise) const {
+    return {std::max(options_.minimum_gain, noise.reach),
+            std::max(options_.minimum_gain / 2, noise.bias)};
   }
 
   static std::string explain(const Compared& compared, const Thresholds& thresholds,
@@ -649,12 +657,14 @@ class Bencher {
       return;
     }
     const Account account(*this, "statistics");
-    double total = 0, log_noise = 0;
+    double total = 0, log_reach = 0, log_bias = 0;
     for (const WorkloadResult& outcome : outcomes_) total += outcome.weight;
     for (const WorkloadResult& outcome : outcomes_) {
-      if (outcome.weight > 0) log_noise += outcome.weight / total * std::log1p(outcome.noise);
+      if (!(outcome.weight > 0)) continue;
+      log_reach += outcome.weight / total * std::log1p(outcome.noise.reach);
+      log_bias += outcome.weight / total * std::log1p(outcome.noise.bias);
     }
-    const double noise = std::expm1(log_noise);
+    const Noise noise{std::expm1(log_reach), std::expm1(log_bias)};
     const std::size_t count = candidates_.size();
     std::vector<double> centres(count);
     for (std::size_t c = 1; c < count; ++c) {
@@ -667,7 +677,7 @@ class Bencher {
       const Interval interval = over_all(c, 0, intervals, total, centres[c]);
       all.ratio = std::exp(centres[c]);
       all.interval = {std::exp(interval.low), std::exp(interval.high)};
-      all.noise = noise;
+      all.noise = noise.reach;
       const Thresholds thresholds = thresholds_of(noise);
       all.verdict = decide(interval, thresholds).verdict;
       all.why = explain(all, thresholds, "with the workloads");
