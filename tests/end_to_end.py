@@ -103,6 +103,8 @@ def check_offline():
     ask("occupancy", "occupancy", "--arch", "gfx942", "--threads", 256, "--registers", 96, "--shared", 20480)
     ask("error", "occupancy", "--arch", "sm_1", "--threads", 1, "--registers", 1, code=2)
     ask("spec", "spec", "h200")
+    ask("spec", "spec", "--verify", "opencl-cpu")
+    ask("error", "spec", "--verify", "h200", code=2)
     ask("error", "spec", "h2000", code=2)
     assert ask("wiki", "wiki", "search", "bank", "conflicts")["results"]
     ask("wiki", "wiki", "index")

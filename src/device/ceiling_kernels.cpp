@@ -1,5 +1,7 @@
 #include "device/ceiling_kernels.h"
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 
 namespace burnish::device {
@@ -202,6 +204,53 @@ MMA(mma_fp8, "m16n8k32", "e4m3", 0x08080808u)
 #endif
 )";
 
+/// Hopper's matrix units reach their peak only through wgmma. Two warpgroups a block take turns;
+/// each multiplies the same two tiles in shared memory, in the layout without swizzle: core
+/// matrices of 8 rows by 16 bytes, neighbours along K 128 bytes apart and along M or N 256 (PTX
+/// ISA 8.5, "Asynchronous warpgroup level matrix instructions", matrix descriptor).
+std::string wgmma_kernel(std::string_view name, int k, std::string_view type,
+                         std::string_view accumulator, std::string_view word) {
+  constexpr int kAccumulators = 128;
+  const bool is_integer = accumulator == "s32";
+  const bool has_scales = !is_integer;
+  const bool has_transposes = type == "f16" || type == "bf16";
+  std::string registers, constraints;
+  for (int i = 0; i < kAccumulators; ++i) {
+    registers += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
+    constraints += fmt::format("{}\"+{}\"(d[{}])", i == 0 ? "" : ", ", is_integer ? "r" : "f", i);
+  }
+  const std::string instruction = fmt::format(
+      "wgmma.mma_async.sync.aligned.m64n256k{}.{}.{}.{} {{{}}}, %128, %129, p{}{};", k, accumulator,
+      type, type, registers, has_scales ? ", 1, 1" : "", has_transposes ? ", 0, 0" : "");
+  const std::string_view number = is_integer ? "int" : "float";
+  std::string text = fmt::format(R"(
+extern "C" __global__ void __launch_bounds__(256) {}({}* out, int n) {{
+  __shared__ alignas(1024) unsigned tiles[(64 + 256) * 32 / 4];
+  for (int i = threadIdx.x; i < (64 + 256) * 32 / 4; i += blockDim.x) tiles[i] = {};
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  unsigned long long at = (unsigned long long)__cvta_generic_to_shared(tiles);
+  unsigned long long steps = (128ull >> 4) << 16 | (256ull >> 4) << 32;
+  unsigned long long a = steps | at >> 4, b = steps | (at + 64 * 32) >> 4;
+  {} d[{}], sum = 0;
+  for (int i = 0; i < {}; ++i) d[i] = threadIdx.x + i;
+  for (int i = 0; i < n; ++i) {{
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      asm volatile("{{ .reg .pred p; setp.eq.u32 p, 0, 0; {} }}" : {} : "l"(a), "l"(b));
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  }}
+  for (int i = 0; i < {}; ++i) sum += d[i];
+  out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}}
+)",
+                                 name, number, word, number, kAccumulators, kAccumulators,
+                                 instruction, constraints, kAccumulators);
+  return text;
+}
+
 }  // namespace
 
 CeilingKernels ceiling_kernels(const DeviceInfo& info) {
@@ -228,10 +277,14 @@ CeilingKernels ceiling_kernels(const DeviceInfo& info) {
                   {"fma_f64", "fma f64", 2.0 * 64, 8, "8 accumulators a thread"},
                   {"fma_f16", "fma f16", 2.0 * 2 * 64, 4, "8 packed accumulators a thread"},
                   {"fma_i32", "fma i32", 2.0 * 64, 4, "8 accumulators a thread"}};
-  if (is_cuda) {
+  // Datacenter Blackwell computes matrices through tcgen05, which is not measured: a roof that is
+  // too low would be worse than none.
+  const bool has_mma = is_cuda && info.arch != "sm_100" && info.arch != "sm_103" &&
+                       info.arch != "sm_110" && info.arch != "sm_75" && info.arch != "sm_70";
+  if (has_mma) {
     // A warp shares one instruction of 2·m·n·k operations; each thread has 8 in flight.
     const auto mma = [](double m, double k) { return 8 * 2 * m * 8 * k / 32; };
-    const bool is_large_f64 = info.arch >= "sm_90" || info.arch.size() > 5;
+    const bool is_large_f64 = info.arch == "sm_90" || info.arch.size() > 5;
     kernels.math.push_back({"mma_f16", "tensor f16", mma(16, 16), 4, "mma.sync m16n8k16"});
     kernels.math.push_back({"mma_bf16", "tensor bf16", mma(16, 16), 4, "mma.sync m16n8k16"});
     kernels.math.push_back({"mma_tf32", "tensor tf32", mma(16, 8), 4, "mma.sync m16n8k8"});
@@ -239,6 +292,26 @@ CeilingKernels ceiling_kernels(const DeviceInfo& info) {
     kernels.math.push_back({"mma_i8", "tensor i8", mma(16, 32), 4, "mma.sync m16n8k32"});
     kernels.math.push_back({"mma_f64", "tensor f64", is_large_f64 ? mma(16, 16) : mma(8, 4), 8,
                             is_large_f64 ? "mma.sync m16n8k16" : "mma.sync m8n8k4"});
+  }
+  if (is_cuda && info.arch == "sm_90") {
+    struct Path {
+      const char* name;
+      int k;
+      const char* type;
+      const char* accumulator;
+      const char* word;  ///< small values, so that sums stay finite
+    };
+    for (const Path& path : {Path{"f16", 16, "f16", "f32", "0x14001400u"},
+                             Path{"bf16", 16, "bf16", "f32", "0x3a803a80u"},
+                             Path{"tf32", 8, "tf32", "f32", "0x3a800000u"},
+                             Path{"fp8", 32, "e4m3", "f32", "0x08080808u"},
+                             Path{"i8", 32, "s8", "s32", "0x01010101u"}}) {
+      const std::string kernel = fmt::format("wgmma_{}", path.name);
+      kernels.source.text += wgmma_kernel(kernel, path.k, path.type, path.accumulator, path.word);
+      kernels.math.push_back({kernel, fmt::format("tensor {}", path.name),
+                              4 * 2.0 * 64 * 256 * path.k / 128, 4,
+                              fmt::format("wgmma m64n256k{}", path.k)});
+    }
   }
   return kernels;
 }

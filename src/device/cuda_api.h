@@ -29,11 +29,19 @@ constexpr Status kNoDevice = 100;
 
 enum DeviceAttribute : int {
   max_threads_per_block = 1,
+  clock_rate = 13,  // kHz
   multiprocessor_count = 16,
+  memory_clock_rate = 36,  // kHz
+  global_memory_bus_width = 37,
   l2_cache_size = 38,
+  max_threads_per_multiprocessor = 39,
   compute_capability_major = 75,
   compute_capability_minor = 76,
+  max_shared_memory_per_multiprocessor = 81,
+  max_registers_per_multiprocessor = 82,
   max_shared_memory_per_block_optin = 97,
+  max_blocks_per_multiprocessor = 106,
+  max_persisting_l2_cache_size = 108,
   tensor_map_access_supported = 127,
 };
 

@@ -83,6 +83,22 @@ DeviceInfo describe(const CudaApi& api, cu::Device device, int ordinal) {
   info.compute_units = attribute(api, device, cu::multiprocessor_count);
   info.largest_block = attribute(api, device, cu::max_threads_per_block);
   info.timer_resolution = 0.5e-6;  // CUDA Driver API, cuEventElapsedTime
+  const auto queried = [&](const char* name, int what, double unit) {
+    const int value = attribute(api, device, what);
+    if (value > 0) info.queried[name] = value * unit;
+  };
+  queried("sm.count", cu::multiprocessor_count, 1);
+  queried("clock.max", cu::clock_rate, 1e3);
+  queried("dram.clock", cu::memory_clock_rate, 1e3);
+  queried("dram.bus_width", cu::global_memory_bus_width, 1);
+  queried("l2.bytes", cu::l2_cache_size, 1);
+  queried("l2.persisting_bytes", cu::max_persisting_l2_cache_size, 1);
+  queried("shared.bytes_per_sm", cu::max_shared_memory_per_multiprocessor, 1);
+  queried("shared.bytes_per_block", cu::max_shared_memory_per_block_optin, 1);
+  queried("registers.bytes_per_sm", cu::max_registers_per_multiprocessor, 4);
+  queried("warps.per_sm", cu::max_threads_per_multiprocessor, 1.0 / 32);
+  queried("blocks.per_sm", cu::max_blocks_per_multiprocessor, 1);
+  info.queried["dram.bytes_visible"] = static_cast<double>(memory);
   return info;
 }
 

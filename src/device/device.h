@@ -31,6 +31,8 @@ struct DeviceInfo {
   int compute_units = 0;
   int largest_block = 0;
   double timer_resolution = 0;  ///< seconds
+  /// What else the driver answers, by the names of hardware cards ("l2.bytes", "clock.max").
+  std::map<std::string, double> queried;
 };
 
 /// The devices of this machine, asked for in worker processes, so that a driver that crashes or
@@ -39,11 +41,11 @@ struct DeviceInfo {
 std::vector<DeviceInfo> list_devices(std::vector<std::string>& problems,
                                      const fs::path& program = {});
 
-/// "auto", "opencl:0", "opencl:pocl" (a part of the platform's or device's name) … `auto` is a GPU
-/// before a CPU. "opencl:oclgrind" is the simulator that checks memory accesses, where it is
-/// installed; it is never listed, and its findings are in Session::messages(). "python" runs host
-/// code (device/python_device.h) and is never listed either. Errors: environment, listing what there
-/// is.
+/// "auto", "opencl", "opencl:0", "opencl:pocl" (a part of the platform's or device's name) … `auto`
+/// and a backend alone are a GPU before a CPU. "opencl:oclgrind" is the simulator that checks memory
+/// accesses, where it is installed; it is never listed, and its findings are in Session::messages().
+/// "python" runs host code (device/python_device.h) and is never listed either. Errors: environment,
+/// listing what there is.
 Result<DeviceInfo> choose_device(const std::string& choice, const fs::path& program = {});
 
 /// Device source and everything that changes what it compiles to.

@@ -98,6 +98,17 @@ DeviceInfo describe(const OpenClApi& api, cl_platform_id platform, cl_device_id 
       static_cast<int>(device_value<std::size_t>(api, device, CL_DEVICE_MAX_WORK_GROUP_SIZE));
   info.timer_resolution = 1e-9 * static_cast<double>(device_value<std::size_t>(
                                      api, device, CL_DEVICE_PROFILING_TIMER_RESOLUTION));
+  const auto queried = [&](const char* name, double value) {
+    if (value > 0) info.queried[name] = value;
+  };
+  queried("workgroup.items", info.largest_block);
+  queried("shared.bytes_per_block", static_cast<double>(info.shared_bytes));
+  queried("cacheline.bytes",
+          device_value<cl_uint>(api, device, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE));
+  if (info.vendor != "cpu") {
+    queried("sm.count", info.compute_units);
+    queried("clock.max", 1e6 * device_value<cl_uint>(api, device, CL_DEVICE_MAX_CLOCK_FREQUENCY));
+  }
   return info;
 }
 

@@ -221,7 +221,8 @@ Json to_json(const DeviceInfo& info) {
           {"cache", info.cache_bytes},
           {"compute_units", info.compute_units},
           {"largest_block", info.largest_block},
-          {"timer_resolution", info.timer_resolution}};
+          {"timer_resolution", info.timer_resolution},
+          {"queried", info.queried}};
 }
 
 Json to_json(const Source& source) {
@@ -312,6 +313,7 @@ Result<DeviceInfo> device_info_from(const Json& json) {
   info.compute_units = static_cast<int>(fields.integer("compute_units"));
   info.largest_block = static_cast<int>(fields.integer("largest_block"));
   info.timer_resolution = fields.number("timer_resolution");
+  info.queried = fields.numbers("queried");
   return finished(fields, std::move(info));
 }
 

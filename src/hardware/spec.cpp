@@ -159,17 +159,6 @@ void check_presence(const Spec& spec, std::vector<std::string>& out) {
   }
 }
 
-std::string value_text(const SpecValue& value) {
-  if (value.unit == "text") return value.text;
-  if (value.unit == "1") return number_text(value.value);
-  if (value.unit == "B" && std::fmod(value.value, 1024) == 0) {
-    return with_binary_prefix(static_cast<std::uint64_t>(value.value));
-  }
-  if (value.value < 1000 || value.unit == "bit")
-    return fmt::format("{} {}", number_text(value.value), value.unit);
-  return with_prefix(value.value, value.unit);
-}
-
 }  // namespace
 
 const std::vector<std::string>& spec_kinds() {
@@ -254,6 +243,17 @@ std::vector<std::string> check_physics(const Spec& spec) {
   check_ratios(spec, out);
   check_memory(spec, out);
   return out;
+}
+
+std::string value_text(const SpecValue& value) {
+  if (value.unit == "text") return value.text;
+  if (value.unit == "1") return number_text(value.value);
+  if (value.unit == "B" && std::fmod(value.value, 1024) == 0) {
+    return with_binary_prefix(static_cast<std::uint64_t>(value.value));
+  }
+  if (value.value < 1000 || value.unit == "bit")
+    return fmt::format("{} {}", number_text(value.value), value.unit);
+  return with_prefix(value.value, value.unit);
 }
 
 std::string to_text(const Spec& spec) {

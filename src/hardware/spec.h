@@ -52,6 +52,9 @@ Result<Spec> parse_spec(std::string_view text, const std::string& file, const So
 /// A value whose note names an erratum ("erratum: …") is excused from the peak check.
 std::vector<std::string> check_physics(const Spec& spec);
 
+/// A value with its unit, as tables print it: "4.8 TB/s", "48 KiB".
+std::string value_text(const SpecValue& value);
+
 /// The table that `burnish spec` prints.
 std::string to_text(const Spec& spec);
 
