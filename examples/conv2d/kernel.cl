@@ -20,20 +20,16 @@ typedef CONCAT(float, VEC) vec;
 #define S 3
 #define PAD ((S - 1) / 2)
 
-static float one(__global const float* X, __global const float* W, const int row, const int col,
-                 const int C, const int H, const int L) {
-  float sum = 0.0f;
-  for (int c = 0; c < C; ++c)
-    for (int i = 0; i < S; ++i) {
-      const int y = row + i - PAD;
-      if (y < 0 || y >= H) continue;
-      for (int j = 0; j < S; ++j) {
-        const int x = col + j - PAD;
-        if (x < 0 || x >= L) continue;
-        sum = fma(X[((size_t)c * H + y) * L + x], W[(c * S + i) * S + j], sum);
-      }
-    }
-  return sum;
+// The elements of a row of X from column `col` on; what lies outside is zero.
+static inline vec elements(__global const float* row, const int col, const int L) {
+#if VEC == 1
+  return col >= 0 && col < L ? row[col] : 0.0f;
+#else
+  if (col >= 0 && col + VEC <= L) return LOAD(row + col);
+  float part[VEC];
+  for (int i = 0; i < VEC; ++i) part[i] = col + i >= 0 && col + i < L ? row[col + i] : 0.0f;
+  return LOAD(part);
+#endif
 }
 
 __kernel __attribute__((reqd_work_group_size(GROUP_L, GROUP_H, 1)))
@@ -44,31 +40,35 @@ void conv2d(__global const float* restrict X, __global const float* restrict W,
   const int first = get_global_id(2) * FILTERS;
   if (col >= L || row >= H || first >= F) return;
 
-  // Inside, where neither a filter nor a column is missing, nothing has to be asked.
-  if (col >= PAD && col + VEC + PAD <= L && first + FILTERS <= F) {
-    vec acc[FILTERS];
+  vec acc[FILTERS];
 #pragma unroll
-    for (int f = 0; f < FILTERS; ++f) acc[f] = (vec)(0.0f);
-    const int top = max(0, PAD - row), bottom = min(S, H + PAD - row);
-    for (int c = 0; c < C; ++c)
-      for (int i = top; i < bottom; ++i) {
-        __global const float* x = X + ((size_t)c * H + row + i - PAD) * L + col - PAD;
-        __global const float* w = W + ((size_t)first * C + c) * S * S + i * S;
+  for (int f = 0; f < FILTERS; ++f) acc[f] = (vec)(0.0f);
+  const int top = max(0, PAD - row), bottom = min(S, H + PAD - row);
+  for (int c = 0; c < C; ++c)
+    for (int i = top; i < bottom; ++i) {
+      __global const float* x = X + ((size_t)c * H + row + i - PAD) * L;
+      __global const float* w = W + (size_t)c * S * S + i * S;
 #if UNROLL
 #pragma unroll
 #endif
-        for (int j = 0; j < S; ++j) {
-          const vec value = LOAD(x + j);
+      for (int j = 0; j < S; ++j) {
+        const vec value = elements(x, col + j - PAD, L);
+        // A filter that does not exist repeats the last one; its sum is not stored.
 #pragma unroll
-          for (int f = 0; f < FILTERS; ++f)
-            acc[f] = fma(value, (vec)(w[(size_t)f * C * S * S + j]), acc[f]);
-        }
+        for (int f = 0; f < FILTERS; ++f)
+          acc[f] = fma(value, (vec)(w[(size_t)min(first + f, F - 1) * C * S * S + j]), acc[f]);
       }
+    }
 #pragma unroll
-    for (int f = 0; f < FILTERS; ++f) STORE(acc[f], Y + ((size_t)(first + f) * H + row) * L + col);
-    return;
+  for (int f = 0; f < FILTERS; ++f) {
+    if (first + f >= F) break;
+    __global float* y = Y + ((size_t)(first + f) * H + row) * L + col;
+    if (col + VEC <= L) {
+      STORE(acc[f], y);
+      continue;
+    }
+    float part[VEC];
+    STORE(acc[f], part);
+    for (int i = 0; col + i < L; ++i) y[i] = part[i];
   }
-  for (int f = first; f < min(first + FILTERS, F); ++f)
-    for (int x = col; x < min(col + VEC, L); ++x)
-      Y[((size_t)f * H + row) * L + x] = one(X, W + (size_t)f * C * S * S, row, x, C, H, L);
 }

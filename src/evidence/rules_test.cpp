@@ -533,6 +533,44 @@ TEST_P(OneCpuRule, Fires) {
   EXPECT_THAT(found->because, testing::Not(HasSubstr("unknown")));
 }
 
+TEST(NvidiaRules, SeveralOutputsAThreadAreProposedWhereLoadsFeedFewMultiplyAdds) {
+  MetricSet metrics;
+  for (const auto& [name, value] : std::map<std::string, double>{{"isa.loop.fma", 8},
+                                                                 {"isa.loop.vmem_load", 0},
+                                                                 {"isa.loop.lds_load", 16},
+                                                                 {"pipe.fma_pct", 20},
+                                                                 {"dram.throughput_pct", 5}}) {
+    metrics.add(number(name, value));
+  }
+  const auto findings = shipped().evaluate({metrics, "nvidia", "sm_90"}).findings;
+  const auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.id == "loads-per-fma";
+  });
+  ASSERT_NE(found, findings.end());
+  EXPECT_EQ(found->category, "register-blocking");
+  EXPECT_EQ(found->headroom, 5);
+}
+
+TEST(CpuRules, WiderVectorsMayReachScalarArithmeticOutsideTheHotLoop) {
+  MetricSet metrics;
+  for (const auto& [name, value] : std::map<std::string, double>{{"isa.loop.vector_bits", 256},
+                                                                 {"isa.loop.scalar_fp_share", 0},
+                                                                 {"isa.target_vector_bits", 512},
+                                                                 {"isa.loop.element_bits", 32},
+                                                                 {"isa.loop.scalar_fp", 0}}) {
+    metrics.add(number(name, value));
+  }
+  const auto bound = [&] {
+    for (const Finding& finding : shipped().evaluate({metrics, "cpu", "x86-64 avx512"}).findings) {
+      if (finding.id == "cpu-narrow-vectors") return finding.headroom;
+    }
+    return 0.0;
+  };
+  EXPECT_EQ(bound(), 2);
+  metrics.add(number("isa.scalar_fp", 10));
+  EXPECT_EQ(bound(), 16);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, OneCpuRule,
     testing::Values(
@@ -552,6 +590,10 @@ INSTANTIATE_TEST_SUITE_P(
              {{"isa.loop.strided_stores", 1}, {"isa.loop.store_line_use", 0.125}},
              8,
              8},
+        Case{"cpu-partial-line-stores",
+             {{"isa.loop.strided_stores", 1}, {"isa.loop.store_line_use", 0.5}},
+             2,
+             2},
         Case{"cpu-gathers", {{"isa.loop.gathers", 2}, {"isa.loop.scatters", 0}}, 2, 16},
         Case{"cpu-element-moves",
              {{"isa.loop.element_accesses", 4}, {"isa.loop.instructions", 20}},

@@ -31,29 +31,38 @@ constexpr std::string_view kLauncher = "_workgroup";
 constexpr std::string_view kFastLauncher = "_workgroup_fast";
 constexpr std::uint64_t kMostOutput = 1ull << 30;
 
-/// A kernel often has a loop for the ragged edge beside the one for the bulk, and nested deeper. The
-/// bulk is where a turn of the loop computes most: the innermost loop with the most bits of
-/// floating-point arithmetic. Absent when none computes.
+/// A kernel often has a loop for the ragged edge beside the one for the bulk, and nested deeper.
+/// The bulk is where a turn of the loop computes most: of the loops that compute and hold no other
+/// that does, the one with the most bits of arithmetic. Integer arithmetic counts only in a kernel
+/// without floating point, since every loop computes addresses. Absent when none computes.
 std::optional<int> busiest_loop(const Kernel& kernel, const std::vector<Decoded>& code) {
-  std::vector<bool> innermost(kernel.loops.size(), true);
-  for (const Loop& loop : kernel.loops)
-    if (loop.parent >= 0) innermost[static_cast<std::size_t>(loop.parent)] = false;
+  std::vector<std::int64_t> floating(kernel.loops.size(), 0), all(kernel.loops.size(), 0);
+  for (const BasicBlock& block : kernel.blocks) {
+    if (block.loop < 0) continue;
+    const auto loop = static_cast<std::size_t>(block.loop);
+    for (int k = block.first; k < block.first + block.count; ++k) {
+      const Decoded& decoded = code[static_cast<std::size_t>(k)];
+      if (decoded.arithmetic == Arithmetic::none) continue;
+      all[loop] += decoded.vector_bits;
+      if (decoded.arithmetic != Arithmetic::integer) floating[loop] += decoded.vector_bits;
+    }
+  }
+  const auto computes = [](std::int64_t bits) { return bits > 0; };
+  const auto& bits = std::any_of(floating.begin(), floating.end(), computes) ? floating : all;
+  std::vector<bool> holds_another(kernel.loops.size(), false);
+  for (std::size_t i = 0; i < kernel.loops.size(); ++i) {
+    if (bits[i] == 0) continue;
+    for (int outer = kernel.loops[i].parent; outer >= 0;) {
+      holds_another[static_cast<std::size_t>(outer)] = true;
+      outer = kernel.loops[static_cast<std::size_t>(outer)].parent;
+    }
+  }
   std::optional<int> busiest;
   std::int64_t most = 0;
   for (std::size_t i = 0; i < kernel.loops.size(); ++i) {
-    if (!innermost[i]) continue;
-    std::int64_t bits = 0;
-    for (const int block : kernel.loops[i].blocks) {
-      const BasicBlock& at = kernel.blocks[static_cast<std::size_t>(block)];
-      for (int k = at.first; k < at.first + at.count; ++k) {
-        const Decoded& decoded = code[static_cast<std::size_t>(k)];
-        if (decoded.arithmetic != Arithmetic::none) bits += decoded.vector_bits;
-      }
-    }
-    if (bits > most) {
-      most = bits;
-      busiest = static_cast<int>(i);
-    }
+    if (holds_another[i] || bits[i] <= most) continue;
+    most = bits[i];
+    busiest = static_cast<int>(i);
   }
   return busiest;
 }
