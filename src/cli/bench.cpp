@@ -24,7 +24,7 @@ Result<int> bench_versions(const Common& common, BenchArguments& arguments) {
                      measure::open_reference(workspace.folder() / workspace.task().reference_file,
                                              workspace.cache_folder() / "reference", real_process_runner()));
   const auto task = loop::judged_task(workspace.task(), reference);
-  BURNISH_TRY_ASSIGN(auto bench, open_bench(common, workspace.folder()));
+  BURNISH_TRY_ASSIGN(auto bench, open_bench(common, workspace));
   const std::string& arch = bench.device->info().arch;
   std::vector<measure::Candidate> candidates;
   if (arguments.versions.empty()) {

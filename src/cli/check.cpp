@@ -42,7 +42,7 @@ Result<int> check(const Common& common, const CheckOptions& options) {
     BURNISH_TRY_ASSIGN(files, loop::files_of(workspace, options.version));
     label = options.version;
   }
-  BURNISH_TRY_ASSIGN(auto bench, open_bench(common, workspace.folder()));
+  BURNISH_TRY_ASSIGN(auto bench, open_bench(common, workspace));
   BURNISH_TRY_ASSIGN(const auto candidate,
                      loop::judged_candidate(workspace.task(), files, label, bench.device->info().arch));
   bench.observer->progress("checking " + label);

@@ -22,19 +22,28 @@ Result<std::set<std::string>> examples() {
   return names;
 }
 
-/// Makes the workspace from the example of that name.
-Result<void> make_workspace(const std::string& name, const fs::path& folder) {
+/// Makes the workspace from the example of that name: from its folder for OpenCL, and from the
+/// folder in it that is named after the backend ("cuda") for others.
+Result<void> make_workspace(const std::string& name, const std::string& backend,
+                            const fs::path& folder) {
   BURNISH_TRY_ASSIGN(const auto names, examples());
   if (!names.contains(name)) {
     std::string list;
     for (const auto& item : names) list += (list.empty() ? "" : ", ") + item;
     return bad_input("there is no example \"" + name + "\"").with_hint("one of " + list);
   }
-  BURNISH_TRY_ASSIGN(const auto files, data_files("examples/" + name + "/"));
+  const std::string root = "examples/" + name + "/" + (backend == "opencl" ? "" : backend + "/");
+  BURNISH_TRY_ASSIGN(const auto files, data_files(root));
+  if (files.empty()) {
+    return bad_input(fmt::format("the example {} has no {} version", name, backend))
+        .with_hint("choose another device with --device opencl");
+  }
   BURNISH_TRY_ASSIGN(const TemporaryFolder from, TemporaryFolder::make("burnish-demo"));
-  const std::size_t prefix = std::string("examples/").size() + name.size() + 1;
-  for (const auto& file : files)
-    BURNISH_TRY(real_file_system().write(from.path() / file.name.substr(prefix), file.content));
+  for (const auto& file : files) {
+    const std::string name_here = file.name.substr(root.size());
+    if (name_here.find('/') != std::string::npos) continue;  // of another backend
+    BURNISH_TRY(real_file_system().write(from.path() / name_here, file.content));
+  }
   BURNISH_TRY(workspace::Workspace::create(folder, from.path(), {}));
   return {};
 }
@@ -52,22 +61,28 @@ void add_demo(CommandLine& line, Common& common) {
   arguments.device_option(common);
   arguments.action([&common, options]() -> Result<int> {
     const fs::path folder =
-        fs::path(common.folder) / (options->output.empty() ? "burnish-demo-" + options->name : options->output);
-    if (!fs::exists(folder)) BURNISH_TRY(make_workspace(options->name, folder));
+        fs::path(common.folder) /
+        (options->output.empty() ? "burnish-demo-" + options->name : options->output);
+    if (!fs::exists(folder)) {
+      BURNISH_TRY_ASSIGN(const auto info, device::choose_device(common.device));
+      BURNISH_TRY(make_workspace(options->name, info.backend, folder));
+    }
     BURNISH_TRY_ASSIGN(auto loop, open_loop(common, folder));
     BURNISH_TRY_ASSIGN(const auto state, loop->state());
     if (state.next != loop::Stage::stopped) {
-      BURNISH_TRY_ASSIGN(auto bench, open_bench(common, folder));
+      BURNISH_TRY_ASSIGN(auto bench, open_bench(common, loop->workspace()));
       auto tools = bench.tools();
-      say(common, fmt::format("optimising {} on {} in {}", options->name, bench.device->info().name, folder.string()));
+      say(common, fmt::format("optimising {} on {} in {}", options->name, bench.device->info().name,
+                              folder.string()));
       auto tuner = agent::make_tuner();
       BURNISH_TRY(loop->run(tools, *tuner, 0));
     }
     BURNISH_TRY_ASSIGN(const auto summary, loop::summarize(loop->workspace()));
     print_summary(common, summary);
     if (!common.json)
-      print(fmt::format("\nthe history is a git repository: git -C {0} log\nplans, reports and records: {0}/\n",
-                        folder.string()));
+      print(fmt::format(
+          "\nthe history is a git repository: git -C {0} log\nplans, reports and records: {0}/\n",
+          folder.string()));
     return 0;
   });
 }

@@ -28,23 +28,27 @@ class TerminalObserver : public loop::Observer {
   explicit TerminalObserver(const Common& common)
       : quiet_(common.quiet), color_(colored(common, STDERR_FILENO)) {
     const char* term = std::getenv("TERM");
-    live_ = isatty(STDERR_FILENO) != 0 && !quiet_ && !(term != nullptr && std::string(term) == "dumb");
+    live_ =
+        isatty(STDERR_FILENO) != 0 && !quiet_ && !(term != nullptr && std::string(term) == "dumb");
   }
   ~TerminalObserver() override { clear(); }
 
   void stage(loop::Stage stage, int version) override {
     const std::string name = loop::to_string(stage);
-    line(color_ ? fmt::format("\033[1mv{} {}\033[0m", version, name) : fmt::format("v{} {}", version, name));
+    line(color_ ? fmt::format("\033[1mv{} {}\033[0m", version, name)
+                : fmt::format("v{} {}", version, name));
   }
   void note(const std::string& text) override { line("  " + text); }
   void progress(const std::string& text) override {
     if (!live_) return;
     winsize size{};
-    const int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+    const int columns =
+        ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
     std::string shown = "  " + text;
     while (display_width(shown) >= columns && !shown.empty()) {
       shown.pop_back();
-      while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0xC0) == 0x80) shown.pop_back();
+      while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0xC0) == 0x80)
+        shown.pop_back();
     }
     std::fprintf(stderr, "\r\033[K%s", shown.c_str());
     std::fflush(stderr);
@@ -75,7 +79,8 @@ void say(const Common& common, const std::string& text) {
 
 int terminal_columns() {
   winsize size{};
-  return isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+  return isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col
+                                                                                    : 0;
 }
 
 std::unique_ptr<loop::Observer> make_observer(const Common& common) {
@@ -88,10 +93,17 @@ loop::Tools Bench::tools() {
           *observer, [this] { return measure::open_sanitizers(device->info(), {}); }};
 }
 
-Result<Bench> open_bench(const Common& common, const fs::path& workspace) {
-  BURNISH_TRY_ASSIGN(const auto info, device::choose_device(common.device));
+Result<Bench> open_bench(const Common& common, const workspace::Workspace& workspace) {
+  const std::string& language = workspace.task().language;
+  BURNISH_TRY_ASSIGN(const auto info,
+                     device::choose_device(common.device == "auto" ? language : common.device));
+  if (info.backend != language) {
+    return bad_input(fmt::format("{} runs kernels in {}, and this workspace's is in {}", info.id,
+                                 info.backend, language))
+        .with_hint("leave --device out, or choose a device of " + language);
+  }
   BURNISH_TRY_ASSIGN(auto device,
-                     device::open_device(info, {workspace / ".burnish" / "cache" / "binaries", {}}));
+                     device::open_device(info, {workspace.cache_folder() / "binaries", {}}));
   BURNISH_TRY_ASSIGN(auto cards, knowledge::CardBase::load());
   BURNISH_TRY_ASSIGN(auto rules, evidence::Rules::load());
   return Bench{std::move(device), std::move(cards), std::move(rules), make_observer(common)};
@@ -116,19 +128,23 @@ void print_summary(const Common& common, const loop::Summary& summary) {
   report::TextTable table({"version", "category", "gate", "times faster", "interval", "why"});
   for (const auto& iteration : summary.iterations) {
     const bool timed = !iteration.verdict.empty();
-    table.row({fmt::format("v{}", iteration.version), iteration.category, iteration.gate,
-               timed ? fmt::format("{:.3f}", iteration.ratio) : "",
-               timed ? fmt::format("[{:.3f}, {:.3f}]", iteration.interval.low, iteration.interval.high) : "",
-               iteration.reason.empty() ? join(iteration.findings, ", ") : iteration.reason});
+    table.row(
+        {fmt::format("v{}", iteration.version), iteration.category, iteration.gate,
+         timed ? fmt::format("{:.3f}", iteration.ratio) : "",
+         timed ? fmt::format("[{:.3f}, {:.3f}]", iteration.interval.low, iteration.interval.high)
+               : "",
+         iteration.reason.empty() ? join(iteration.findings, ", ") : iteration.reason});
   }
   if (!summary.iterations.empty()) print("\n" + table.text(terminal_columns()) + "\n");
   if (summary.baseline_seconds)
     print(fmt::format("baseline     {}\n", with_prefix(*summary.baseline_seconds, "s")));
   if (summary.best_seconds && summary.speedup)
-    print(fmt::format("best         v{}, {}: {:.2f} times faster [{:.2f}, {:.2f}]\n", summary.best_version,
-                      with_prefix(*summary.best_seconds, "s"), *summary.speedup,
-                      summary.speedup_interval.low, summary.speedup_interval.high));
-  if (summary.utilization) print(fmt::format("utilization  {:.1f} % of the ceiling\n", *summary.utilization * 100));
+    print(fmt::format("best         v{}, {}: {:.2f} times faster [{:.2f}, {:.2f}]\n",
+                      summary.best_version, with_prefix(*summary.best_seconds, "s"),
+                      *summary.speedup, summary.speedup_interval.low,
+                      summary.speedup_interval.high));
+  if (summary.utilization)
+    print(fmt::format("utilization  {:.1f} % of the ceiling\n", *summary.utilization * 100));
   if (!summary.stop_reason.empty()) print("stopped      " + summary.stop_reason + "\n");
 }
 

@@ -27,7 +27,8 @@ struct Bench {
   std::unique_ptr<loop::Observer> observer;
   loop::Tools tools();
 };
-Result<Bench> open_bench(const Common& common, const fs::path& workspace);
+/// The device is of the backend that speaks the kernel's language, unless --device says another.
+Result<Bench> open_bench(const Common& common, const workspace::Workspace& workspace);
 
 /// The workspace's loop, recovered; a recovery is told on stderr.
 Result<std::unique_ptr<loop::Loop>> open_loop(const Common& common, const fs::path& folder);

@@ -34,7 +34,7 @@ void add_run(CommandLine& line, Common& common) {
       return 0;
     }
     if (state.next == loop::Stage::stopped) BURNISH_TRY(loop->resume());
-    BURNISH_TRY_ASSIGN(auto bench, open_bench(common, common.folder));
+    BURNISH_TRY_ASSIGN(auto bench, open_bench(common, loop->workspace()));
     auto tools = bench.tools();
     BURNISH_TRY_ASSIGN(const auto summary,
                        loop->run(tools, *agent, static_cast<int>(options->iterations)));

@@ -40,7 +40,7 @@ void show_plan(const Common& common, const workspace::Plan& plan) {
 
 Result<int> do_baseline(const Common& common, const StageOptions& options) {
   BURNISH_TRY_ASSIGN(auto loop, open_loop(common, common.folder));
-  BURNISH_TRY_ASSIGN(auto bench, open_bench(common, common.folder));
+  BURNISH_TRY_ASSIGN(auto bench, open_bench(common, loop->workspace()));
   auto tools = bench.tools();
   BURNISH_TRY(loop->baseline(tools, options.allow_weak ? loop::Loop::AllowWeak::yes
                                                        : loop::Loop::AllowWeak::no));
@@ -50,10 +50,11 @@ Result<int> do_baseline(const Common& common, const StageOptions& options) {
   return 0;
 }
 
-Result<int> do_profile(const Common& common) {
+Result<int> do_profile(const Common& common, const loop::Profiling& profiling) {
   BURNISH_TRY_ASSIGN(auto loop, open_loop(common, common.folder));
-  BURNISH_TRY_ASSIGN(auto bench, open_bench(common, common.folder));
+  BURNISH_TRY_ASSIGN(auto bench, open_bench(common, loop->workspace()));
   auto tools = bench.tools();
+  tools.profiling = profiling;
   BURNISH_TRY_ASSIGN(const auto state, loop->state());
   BURNISH_TRY(loop->profile(tools));
   const fs::path folder = loop->workspace().profile_folder(state.incumbent);
@@ -65,7 +66,7 @@ Result<int> do_profile(const Common& common) {
 
 Result<int> do_plan(const Common& common, const StageOptions& options) {
   BURNISH_TRY_ASSIGN(auto loop, open_loop(common, common.folder));
-  BURNISH_TRY_ASSIGN(auto bench, open_bench(common, common.folder));
+  BURNISH_TRY_ASSIGN(auto bench, open_bench(common, loop->workspace()));
   auto tools = bench.tools();
   if (!options.check.empty()) {
     BURNISH_TRY_ASSIGN(const auto plan, loop->accept_plan(tools, options.check));
@@ -83,7 +84,7 @@ Result<int> do_plan(const Common& common, const StageOptions& options) {
 
 Result<int> do_implement(const Common& common, const StageOptions& options) {
   BURNISH_TRY_ASSIGN(auto loop, open_loop(common, common.folder));
-  BURNISH_TRY_ASSIGN(auto bench, open_bench(common, common.folder));
+  BURNISH_TRY_ASSIGN(auto bench, open_bench(common, loop->workspace()));
   auto tools = bench.tools();
   if (options.agent == "none") {
     BURNISH_TRY(loop->accept_change(tools));
@@ -102,7 +103,7 @@ Result<int> do_implement(const Common& common, const StageOptions& options) {
 
 Result<int> do_gate(const Common& common) {
   BURNISH_TRY_ASSIGN(auto loop, open_loop(common, common.folder));
-  BURNISH_TRY_ASSIGN(auto bench, open_bench(common, common.folder));
+  BURNISH_TRY_ASSIGN(auto bench, open_bench(common, loop->workspace()));
   auto tools = bench.tools();
   BURNISH_TRY_ASSIGN(const auto record, loop->gate(tools));
   if (common.json) {
@@ -118,7 +119,7 @@ Result<int> do_gate(const Common& common) {
 
 Result<int> do_commit(const Common& common) {
   BURNISH_TRY_ASSIGN(auto loop, open_loop(common, common.folder));
-  BURNISH_TRY_ASSIGN(auto bench, open_bench(common, common.folder));
+  BURNISH_TRY_ASSIGN(auto bench, open_bench(common, loop->workspace()));
   auto tools = bench.tools();
   BURNISH_TRY_ASSIGN(const auto before, loop->state());
   BURNISH_TRY_ASSIGN(const auto shift, loop->commit(tools));
@@ -148,7 +149,11 @@ void add_stages(CommandLine& line, Common& common) {
 
   auto profile = line.verb("profile", "profile the version in the working tree");
   profile.device_option(common);
-  profile.action([&common] { return do_profile(common); });
+  const auto profiling = std::make_shared<loop::Profiling>();
+  profile.option("--set", profiling->set, "ncu's set of sections (default: full)");
+  profile.options("--section", profiling->sections, "a section of ncu's besides those of the set");
+  profile.flag("--source", profiling->source, "keep the source in ncu's report");
+  profile.action([&common, profiling] { return do_profile(common, *profiling); });
 
   auto plan = line.verb("plan", "choose one change of one category");
   plan.device_option(common);

@@ -25,7 +25,10 @@ constexpr std::chrono::milliseconds kBudget{4000};
 constexpr double kCpuLaunchSeconds = 0.7e-3;
 constexpr double kGpuLaunchSeconds = 2e-3;
 constexpr int kMathLaunches = 32;
-constexpr int kColdRuns = 4;
+constexpr int kColdRuns = 8;
+constexpr double kBatchSeconds = 200e-6;
+constexpr int kBatch = 50;  ///< repetitions
+constexpr int kBatches = 3;
 /// What a size's warm copies may move in all.
 constexpr std::uint64_t kCopiedBytes = 4ull << 30;
 constexpr std::uint64_t kLargestCopy = 256u << 20;
@@ -80,15 +83,24 @@ class Measurement {
   }
   bool has_time() const { return steady_clock::now() < end_; }
 
+  /// Of two ways to the same ceiling the better one counts.
   void add(std::string name, const char* unit, double value, std::string source) {
+    for (Ceiling& known : ceilings_) {
+      if (known.name != name) continue;
+      if (value > known.value)
+        known = {std::move(name), unit, value, "measured", std::move(source)};
+      return;
+    }
     ceilings_.push_back({std::move(name), unit, value, "measured", std::move(source)});
   }
 
-  Result<std::vector<double>> launch_times(const LaunchPlan& plan, Caches caches) {
+  Result<std::vector<double>> launch_times(const LaunchPlan& plan, Caches caches,
+                                           int repetitions = 1) {
     RunRequest request;
     request.plan = &plan;
     request.caches = caches;
     request.addresses = Addresses::same;
+    request.repetitions = repetitions;
     BURNISH_TRY_ASSIGN(RunResult result, session_->run(request));
     std::erase_if(result.launch_seconds,
                   [&](double seconds) { return !(seconds > info_.timer_resolution); });
@@ -157,7 +169,19 @@ class Measurement {
     const auto per_round = 2 * bytes * kernels_.copies.size() * 2;
     const auto rounds =
         static_cast<int>(std::clamp<std::uint64_t>(kCopiedBytes / per_round, 1, 12));
-    BURNISH_TRY_ASSIGN(const auto warm, launch_times(copy_plan(elements, rounds), Caches::warm));
+    BURNISH_TRY_ASSIGN(auto warm, launch_times(copy_plan(elements, rounds), Caches::warm));
+    // Short kernels of candidates are timed in batches, which do not show the time of a launch.
+    if (!is_cpu() && samples_of(warm).best < kBatchSeconds) {
+      warm.clear();
+      for (const KernelLaunch& launch : copy_plan(elements, 1).launches) {
+        LaunchPlan one;
+        one.launches = {launch};
+        for (int batch = 0; batch < kBatches; ++batch) {
+          BURNISH_TRY_ASSIGN(const auto seconds, launch_times(one, Caches::warm, kBatch));
+          warm.push_back(seconds.front());
+        }
+      }
+    }
     const std::string name = "copy " + with_binary_prefix(size);
     const auto report = [&](const std::string& suffix, const std::vector<double>& seconds) {
       const Samples samples = samples_of(seconds);

@@ -132,8 +132,9 @@ Result<DeviceInfo> choose_device(const std::string& choice, const fs::path& prog
   const bool wants_simulator = choice == kSimulatorId;
   BURNISH_TRY_ASSIGN(devices, ask_backend(backend, wants_simulator ? kSimulatorId : "", program));
   for (const DeviceInfo& info : devices) {
-    if (which.empty() || info.id == backend + ":" + which) return info;
+    if (which.empty() ? info.vendor != "cpu" : info.id == backend + ":" + which) return info;
   }
+  if (which.empty() && !devices.empty()) return devices.front();
   const bool is_number = parse_integer(which).has_value();
   for (const DeviceInfo& info : devices) {
     if (!is_number && is_called(info, which)) return info;

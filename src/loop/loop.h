@@ -25,6 +25,13 @@ class Observer {
 };
 
 /// What the loop works with.
+/// What the vendor's profiler collects, in its own words.
+struct Profiling {
+  std::string set = "full";
+  std::vector<std::string> sections;  ///< besides those of the set
+  bool source = false;                ///< keep the source text in the report
+};
+
 struct Tools {
   device::Device& device;
   const knowledge::CardBase& cards;
@@ -33,6 +40,7 @@ struct Tools {
   Observer& observer;
   /// Opens what the gate checks accesses with; empty: that is not done.
   std::function<Result<std::vector<measure::Sanitizer>>()> sanitizers = {};
+  Profiling profiling = {};
 };
 
 enum class Shift { none, accepted, rejected };

@@ -12,10 +12,16 @@ namespace burnish::loop {
 namespace {
 
 constexpr int kLaunches = 5;  ///< timed for the profile; a benchmark takes more
+constexpr double kShort = 200e-6;
+constexpr int kBatch = 20;  ///< repetitions of a short launch on a GPU
 
 Metric metric(std::string name, double value, std::string unit, std::string file,
               std::string locator) {
-  return {std::move(name), value, std::move(unit), "", {std::move(file), "", std::move(locator), "", ""}};
+  return {std::move(name),
+          value,
+          std::move(unit),
+          "",
+          {std::move(file), "", std::move(locator), "", ""}};
 }
 
 void merge(MetricSet& into, const MetricSet& from) {
@@ -34,6 +40,91 @@ void merge_relative(MetricSet& into, const MetricSet& from, const fs::path& work
 double volume(const std::array<std::int64_t, 3>& extent) {
   return static_cast<double>(extent[0]) * static_cast<double>(extent[1]) *
          static_cast<double>(extent[2]);
+}
+
+/// What the judge's own clock and the task decide, and a profiler's run must not.
+bool is_ours(const std::string& name) {
+  return name == "time.device" || name.starts_with("roofline.") || name.starts_with("workloads.");
+}
+
+/// Runs the workload once more under NVIDIA's profiler, which replays each launch of the range that
+/// the worker marks, and reads what it wrote. `metrics` and `statements` say what came of it.
+Result<void> add_counters(workspace::Workspace& workspace, const Tools& tools,
+                          const measure::Candidate& candidate,
+                          const std::vector<device::Buffer>& buffers,
+                          const device::RunRequest& request, const fs::path& folder,
+                          evidence::KernelEvidence& evidence,
+                          std::vector<profile::Artefact>& artefacts) {
+  const auto ncu = find_program({"ncu"});
+  if (!ncu) {
+    evidence.statements.emplace_back(
+        "no hardware counters: ncu (Nsight Compute) is not on the PATH; timing and machine code "
+        "alone");
+    return {};
+  }
+  const fs::path report = folder / "counters.ncu-rep";
+  std::error_code ignored;
+  fs::remove(report, ignored);  // of an earlier profile
+  std::vector<std::string> command = {ncu->string(),
+                                      "--profile-from-start",
+                                      "off",
+                                      "--clock-control",
+                                      "none",  // the clocks that are timed
+                                      "--set",
+                                      tools.profiling.set,
+                                      "--force-overwrite"};
+  if (tools.profiling.source) command.insert(command.end(), {"--import-source", "yes"});
+  for (const auto& section : tools.profiling.sections)
+    command.insert(command.end(), {"--section", section});
+  command.insert(command.end(), {"--log-file", (folder / "ncu.log").string(), "--export",
+                                 (folder / "counters").string()});
+  BURNISH_TRY_ASSIGN(auto device,
+                     device::open_device(tools.device.info(),
+                                         {workspace.cache_folder() / "binaries", {}, command}));
+  const auto profiled = [&]() -> Result<void> {
+    device::Limits limits;
+    limits.run = std::chrono::minutes(5);  // a full set replays a launch some forty times
+    BURNISH_TRY_ASSIGN(auto session, device->open(candidate.source, limits));
+    BURNISH_TRY(session->prepare(buffers));
+    BURNISH_TRY(session->run(request));
+    return {};
+  }();  // the session's end waits for the report
+  auto& files = workspace.world().files;
+  const std::string log = files.read(folder / "ncu.log").value_or("");
+  if (!profiled || !files.exists(report)) {
+    std::string why = contains(log, "ERR_NVGPUCTRPERM")
+                          ? "the driver keeps its counters for administrators (ERR_NVGPUCTRPERM): "
+                            "load nvidia with NVreg_RestrictProfilingToAdminUsers=0, or run as root"
+                      : profiled ? "ncu wrote no report"
+                                 : profiled.error().message;
+    if (const auto at = log.find("==ERROR=="); at != std::string::npos && profiled)
+      why += ": " + std::string(trim(log.substr(at + 9, log.find('\n', at) - at - 9)));
+    evidence.statements.push_back("no hardware counters: " + why +
+                                  "; timing and machine code alone");
+    return {};
+  }
+  BURNISH_TRY_ASSIGN(const auto found,
+                     evidence::gather({report}, tools.rules, workspace.world().processes));
+  artefacts = found.artefacts;
+  for (auto& artefact : artefacts)
+    artefact.file = fs::path(artefact.file).lexically_proximate(workspace.folder()).string();
+  for (const auto& warning : found.warnings) evidence.statements.push_back(warning);
+  for (const auto& kernel : found.kernels) {
+    // The profiler writes a kernel with its parameters.
+    if (kernel.name.substr(0, kernel.name.find('(')) != evidence.name) continue;
+    for (const auto& [name, value] : kernel.metrics.all()) {
+      if (is_ours(name) || evidence.metrics.find(name) != nullptr) continue;
+      Metric metric = value;
+      metric.where.file =
+          fs::path(metric.where.file).lexically_proximate(workspace.folder()).string();
+      evidence.metrics.add(std::move(metric));
+    }
+    evidence.vendor_rules = kernel.vendor_rules;
+    for (const auto& statement : kernel.statements) evidence.statements.push_back(statement);
+    return {};
+  }
+  evidence.statements.push_back("ncu's report holds no launch of " + evidence.name);
+  return {};
 }
 
 struct Timed {
@@ -80,6 +171,8 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
   std::unique_ptr<device::Session> subject;
   std::string slowest_kernel;
   device::LaunchPlan subject_plan;
+  std::vector<device::Buffer> subject_buffers;
+  std::map<std::string, std::vector<std::byte>> subject_contents;
   for (const auto& workload : task.workloads) {
     tools.observer.progress(fmt::format("profiling {} at {}", candidate.label, workload.name));
     BURNISH_TRY_ASSIGN(const measure::Problem problem, task.problem(workload.name, workload.dims));
@@ -106,12 +199,13 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
     for (int i = 0; i < kLaunches && (i < 2 || spent < 3.0); ++i) {
       BURNISH_TRY_ASSIGN(const auto run, session->run(request));
       spent += run.host_seconds;
-      if (i > 0 || spent > 1.0) seconds.push_back(run.device_seconds);
+      if (i > 0 || spent > 1.0) seconds.push_back(run.device_seconds / request.repetitions);
+      // As in a benchmark: a launch by itself would show the time of launching.
+      if (info.vendor != "cpu" && run.device_seconds < kShort) request.repetitions = kBatch;
       for (std::size_t k = 0; k < run.launch_seconds.size() && k < plan.launches.size(); ++k)
         by_kernel[plan.launches[k].kernel] += run.launch_seconds[k];
     }
-    BURNISH_TRY_ASSIGN(const auto roof,
-                       workload_roofline(task, workload, median(seconds), roofs));
+    BURNISH_TRY_ASSIGN(const auto roof, workload_roofline(task, workload, median(seconds), roofs));
     timed.push_back({&workload, median(seconds), roof});
     // The workload that is furthest from its ceiling stands for the kernel: it has most to gain.
     const bool furthest = std::all_of(timed.begin(), timed.end(), [&](const Timed& other) {
@@ -120,29 +214,33 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
     if (furthest) {
       subject = std::move(session);
       subject_plan = plan;
-      slowest_kernel = std::max_element(by_kernel.begin(), by_kernel.end(),
-                                        [](const auto& a, const auto& b) {
-                                          return a.second < b.second;
-                                        })->first;
+      subject_buffers = std::move(buffers);
+      subject_contents = std::move(contents);
+      slowest_kernel =
+          std::max_element(by_kernel.begin(), by_kernel.end(), [](const auto& a, const auto& b) {
+            return a.second < b.second;
+          })->first;
     }
   }
-  const Timed& main = *std::min_element(timed.begin(), timed.end(), [](const Timed& a, const Timed& b) {
-    return a.roofline.utilization < b.roofline.utilization;
-  });
+  const Timed& main =
+      *std::min_element(timed.begin(), timed.end(), [](const Timed& a, const Timed& b) {
+        return a.roofline.utilization < b.roofline.utilization;
+      });
 
   evidence::KernelEvidence evidence;
   evidence.name = slowest_kernel;
   evidence.device = {info.name, info.arch};
   const std::string here = "profiles/" + folder.filename().string();
-  const auto launch = std::find_if(
-      subject_plan.launches.begin(), subject_plan.launches.end(),
-      [&](const device::KernelLaunch& item) { return item.kernel == slowest_kernel; });
+  const auto launch =
+      std::find_if(subject_plan.launches.begin(), subject_plan.launches.end(),
+                   [&](const device::KernelLaunch& item) { return item.kernel == slowest_kernel; });
   evidence.launch.grid = launch->grid;
   evidence.launch.block = launch->block;
   evidence.launch.shared_bytes = static_cast<std::int64_t>(launch->shared_bytes);
 
   MetricSet& metrics = evidence.metrics;
-  const std::string at = fmt::format("workload {}, median of {} launches", main.workload->name, kLaunches);
+  const std::string at =
+      fmt::format("workload {}, median of {} launches", main.workload->name, kLaunches);
   metrics.add(metric("time.device", main.seconds, "s", "device", at));
   metrics.add(metric("launch.grid_blocks", volume(launch->grid), "1", "launch.toml", at));
   metrics.add(metric("launch.block_threads", volume(launch->block), "1", "launch.toml", at));
@@ -156,10 +254,21 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
     worst = std::min(worst, item.roofline.utilization);
   }
   const double mean = weighted_geometric_mean(utilizations);
-  metrics.add(metric("workloads.utilization_pct", mean * 100, "%", "device", "weighted geometric mean"));
+  metrics.add(
+      metric("workloads.utilization_pct", mean * 100, "%", "device", "weighted geometric mean"));
   metrics.add(metric("workloads.best_utilization_pct", best * 100, "%", "device", "best workload"));
-  metrics.add(metric("workloads.worst_utilization_pct", worst * 100, "%", "device", "worst workload"));
+  metrics.add(
+      metric("workloads.worst_utilization_pct", worst * 100, "%", "device", "worst workload"));
 
+  evidence::Evidence document;
+  if (info.backend == "cuda") {
+    tools.observer.progress(fmt::format("profiling {} under ncu", candidate.label));
+    device::RunRequest request;
+    request.plan = &subject_plan;
+    for (const auto& [name, bytes] : subject_contents) request.contents[name] = bytes;
+    BURNISH_TRY(add_counters(workspace, tools, candidate, subject_buffers, request, folder,
+                             evidence, document.artefacts));
+  }
   std::vector<fs::path> files;
   auto code = read_session_code(workspace, *subject, folder, files);
   if (code) {
@@ -177,7 +286,6 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
   evidence.verdicts = tools.rules.evaluate({metrics, info.vendor, info.arch});
   for (const auto& sentence : metrics.disagreements()) evidence.statements.push_back(sentence);
 
-  evidence::Evidence document;
   for (const auto& file : files) {
     BURNISH_TRY_ASSIGN(const std::string bytes, workspace.world().files.read(file));
     document.artefacts.push_back({fs::path(here) / file.filename(), "code", info.platform,

@@ -365,8 +365,11 @@ Result<Workspace> Workspace::create(const fs::path& folder, const fs::path& from
   if (!task.launch_file.empty()) {
     BURNISH_TRY(parse_launch(files[task.launch_file], (from / task.launch_file).string(), task));
   }
+  // Versions of a task in several languages share their reference, so a link to it is followed.
+  std::error_code ignored;
+  const fs::path reference = fs::weakly_canonical(from / task.reference_file, ignored);
   BURNISH_TRY_ASSIGN(files[task.reference_file],
-                     read_plain_file(world.files, from, task.reference_file));
+                     read_plain_file(world.files, reference.parent_path(), reference.filename()));
   files["burnish.toml"] = task_text;
 
   const auto fill = [&](const fs::path& temporary) -> Result<void> {
