@@ -1,6 +1,7 @@
 // How often the comparison is wrong, on real kernels on this machine's device:
 //
-//   bench_error_rates [--aa N] [--slower N] [--percent P] [--seconds S] [--out FILE.jsonl]
+//   bench_error_rates [--device D] [--aa N] [--slower N] [--percent P] [--seconds S] [--out
+//   FILE.jsonl]
 //
 // Comparisons of a kernel with itself (--aa) and with one made P percent (3) slower, until
 // FILE holds N of each or S seconds (300) are over; called again it goes on where it stopped.
@@ -83,6 +84,34 @@ __kernel void k(__global const float* A, __global const float* B, __global float
   }
 })";
 
+/// What the kernels need of OpenCL C, in CUDA.
+constexpr const char* kInCuda = R"(
+#define __kernel extern "C" __global__
+#define __global
+#define get_group_id(dimension) ((int)blockIdx.x)
+struct float16 {
+  float v[16];
+  __device__ float16(float all = 0) { for (int i = 0; i < 16; ++i) v[i] = all; }
+};
+#define EACH(sign, expression) \
+  __device__ inline float16 sign(float16 a, float16 b) { \
+    for (int i = 0; i < 16; ++i) a.v[i] = expression; \
+    return a; \
+  }
+EACH(operator*, a.v[i] * b.v[i])
+EACH(operator+, a.v[i] + b.v[i])
+EACH(fmax, fmaxf(a.v[i], b.v[i]))
+__device__ inline void operator+=(float16& a, float16 b) { a = a + b; }
+__device__ inline float16 vload16(int at, const float* from) {
+  float16 all;
+  for (int i = 0; i < 16; ++i) all.v[i] = from[16 * at + i];
+  return all;
+}
+__device__ inline void vstore16(float16 all, int at, float* to) {
+  for (int i = 0; i < 16; ++i) to[16 * at + i] = all.v[i];
+}
+)";
+
 std::vector<Kernel> kernels() {
   std::vector<Kernel> all;
   all.push_back(
@@ -163,12 +192,13 @@ Task task_of(const Kernel& kernel) {
   return task;
 }
 
-measure::Candidate version(const Kernel& kernel, const std::string& label, double percent) {
+measure::Candidate version(const Kernel& kernel, const std::string& label, double percent,
+                           const std::string& language) {
   measure::Candidate candidate;
   candidate.label = label;
-  candidate.source.language = "opencl";
-  candidate.source.file = "kernel.cl";
-  candidate.source.text = kernel.source;
+  candidate.source.language = language;
+  candidate.source.file = "kernel";
+  candidate.source.text = (language == "cuda" ? kInCuda : "") + kernel.source;
   const double extra = std::round(static_cast<double>(kernel.steps) * percent / 100);
   const std::int64_t groups = kernel.rows;
   candidate.plan = [groups, extra](const Variables& dims) {
@@ -263,9 +293,10 @@ Result<void> compare_until(device::Device& device, File& file, const std::string
     const auto turn = static_cast<std::size_t>(run);
     const Kernel& kernel = turn % 32 == 31 ? all.back() : all[turn % (all.size() - 1)];
     const Task task = task_of(kernel);
-    std::vector<measure::Candidate> candidates{version(kernel, "v0", 0)};
+    std::vector<measure::Candidate> candidates{version(kernel, "v0", 0, device.info().backend)};
     for (int copy = 1; copy <= kCopies; ++copy) {
-      candidates.push_back(version(kernel, fmt::format("v{}", copy), percent));
+      candidates.push_back(
+          version(kernel, fmt::format("v{}", copy), percent, device.info().backend));
     }
     BURNISH_TRY_ASSIGN(const auto bench, measure::bench(device, task, candidates, {}, {}, {},
                                                         real_random(), real_clock()));
