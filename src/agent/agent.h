@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "evidence/evidence.h"
 #include "knowledge/knowledge.h"
+#include "knowledge/reference_folders.h"
 #include "workspace/plan.h"
 #include "workspace/workspace.h"
 
@@ -30,7 +31,12 @@ struct Situation {
   std::vector<evidence::Finding> findings;      ///< ranked
   std::string evidence_pointer;                 ///< profiles/v3/evidence.json
   std::vector<workspace::Record> history;       ///< unmasked, sorted
+  std::vector<knowledge::Outcome> outcomes = {};  ///< how cards fared, here and in the shared store
+  std::shared_ptr<const knowledge::ReferenceFolders> references = {};  ///< null: none are configured
 };
+
+/// Whether no unmasked record had the same from this source: source, query and finding together.
+bool is_new(const workspace::Record::Search& search, const std::vector<workspace::Record>& history);
 
 /// A cheap measurement of one configuration, for searching; never a verdict.
 struct Trial {

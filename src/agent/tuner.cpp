@@ -8,6 +8,7 @@
 #include "agent/agent.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "knowledge/search_index.h"
 
 namespace burnish::agent {
 namespace {
@@ -18,6 +19,59 @@ using workspace::Record;
 using workspace::Tunable;
 
 constexpr int kTrialBudget = 40;  ///< configurations measured in one iteration
+constexpr std::size_t kCardsLookedAt = 6, kCardsCited = 3, kFilesCited = 2, kRisks = 5;
+
+/// "a", "a and b", "a, b and c".
+std::string join_and(std::vector<std::string> parts) {
+  if (parts.size() < 2) return join(parts, "");
+  const std::string last = std::move(parts.back());
+  parts.pop_back();
+  return join(parts, ", ") + " and " + last;
+}
+
+std::string counted(std::int64_t count, const std::string& noun) {
+  return with_thousands(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+/// As an engineer writes it: four digits, thousands apart, with the unit.
+std::string value_text(const Metric& metric) {
+  if (metric.unit == "text") return metric.text;
+  if (metric.unit == "%") return fmt::format("{:.4g} %", metric.value);
+  if (metric.unit != "1" && !metric.unit.empty()) return with_prefix(metric.value, metric.unit);
+  const bool whole = metric.value == std::floor(metric.value) && std::abs(metric.value) < 9e15;
+  return whole ? with_thousands(std::llround(metric.value)) : fmt::format("{:.4g}", metric.value);
+}
+
+std::string sign_text(const std::string& direction) {
+  return direction == "zero" ? "at zero" : direction == "appears" ? "appearing" : direction;
+}
+
+/// What was gained, and what limits it.
+std::string what_it_says(const knowledge::Card& card) {
+  std::vector<std::string> parts;
+  if (!card.effect.empty()) parts.push_back(card.effect);
+  if (!card.bound.empty()) parts.push_back("bound: " + card.bound);
+  return parts.empty() ? replace_all(card.first_paragraph(), "\n", " ") : join(parts, "; ");
+}
+
+/// How many words of a card's name and title the names and purposes of the tunables hold.
+int closeness(const knowledge::Hit& hit, const std::vector<const Tunable*>& tunables) {
+  static const std::set<std::string> empty_words = {"and",  "are",  "for", "from", "into", "its",
+                                                    "not",  "one",  "that", "the", "use",  "with"};
+  std::set<std::string> said, of_card;
+  for (const Tunable* tunable : tunables)
+    for (const auto& word : knowledge::words(tunable->name + " " + tunable->why)) said.insert(word);
+  for (const auto& word : knowledge::words(hit.title)) of_card.insert(word);
+  for (const auto& part : knowledge::word_parts(hit.id)) of_card.insert(part);
+  int held = 0;
+  for (const auto& word : of_card)
+    held += word.size() > 2 && !empty_words.contains(word) &&
+            std::any_of(said.begin(), said.end(), [&](const std::string& other) {
+              return other.size() > 2 && !empty_words.contains(other) &&
+                     (other.starts_with(word) || word.starts_with(other));
+            });
+  return held;
+}
 
 std::vector<const Tunable*> tunables_of(const workspace::TaskSpec& task,
                                         const std::string& category) {
@@ -96,73 +150,171 @@ class Tuner : public Agent {
     plan.bound = finding.headroom;
     std::vector<std::string> names;
     for (const Tunable* tunable : tunables) {
-      names.push_back(tunable->name);
+      names.push_back(fmt::format("{} (now {})", tunable->name, now(situation, *tunable)));
       auto& values = plan.parameters[tunable->name];
       for (const auto& value : tunable->values) values.push_back(workspace::to_text(value));
     }
-    plan.action = fmt::format("{}: search {} and keep the fastest", finding.action, join(names, ", "));
-    plan.expected =
-        fmt::format("at most {:.2f} times faster (bound of the finding {})", finding.headroom, finding.id);
-    plan.rollback = fmt::format("restore v{} when the gate says FAIL", situation.parent);
-
+    plan.action =
+        fmt::format("Set {} to the fastest of {}: {}", join_and(names),
+                    tunables.size() == 1
+                        ? join(plan.parameters[tunables.front()->name], ", ")
+                        : counted(static_cast<std::int64_t>(combinations(tunables)), "combination"),
+                    finding.action);
+    plan.expected = expected(situation, finding);
+    plan.rollback = fmt::format("when the gate says FAIL, v{} is restored", situation.parent);
     for (const auto& other : situation.findings)
       if (other.category == finding.category) plan.findings.push_back(other.id);
 
-    const auto hits = situation.cards.for_finding(finding, situation.subject);
-    int cited = 0;
-    for (const auto& hit : hits) {
-      if (cited == 3) break;
-      const auto* card = situation.cards.find(hit.id);
-      if (card == nullptr) continue;
-      ++cited;
+    search_cards(situation, finding, tunables, plan);
+    search_folders(situation, finding, plan);
+    add_risks_of_the_search(situation, tunables, plan);
+    plan.notes = notes(situation, finding, tunables, plan);
+    return plan;
+  }
+
+  static std::string now(const Situation& situation, const Tunable& tunable) {
+    return workspace::to_text(situation.configuration.at(tunable.name));
+  }
+
+  static std::size_t combinations(const std::vector<const Tunable*>& tunables) {
+    std::size_t product = 1;
+    for (const Tunable* tunable : tunables)
+      product = std::min<std::size_t>(product * tunable->values.size(), 1'000'000);
+    return product;
+  }
+
+  /// The bound, its arithmetic, and what it would make of the parent's time.
+  static std::string expected(const Situation& situation, const evidence::Finding& finding) {
+    std::string text = fmt::format("at most {:.3g} times faster", finding.headroom);
+    text += finding.arithmetic.empty() ? fmt::format(", the bound of {}", finding.id)
+                                       : fmt::format(" ({}: {})", finding.id, finding.arithmetic);
+    for (const Record& record : situation.history)
+      if (record.number == situation.parent && record.performance.latency_us) {
+        const double seconds = *record.performance.latency_us * 1e-6;
+        text += fmt::format("; v{} takes {}, so v{} takes at least {} / {:.3g} = {}", situation.parent,
+                            with_prefix(seconds, "s"), situation.version, with_prefix(seconds, "s"),
+                            finding.headroom, with_prefix(seconds / finding.headroom, "s"));
+      }
+    return text;
+  }
+
+  /// Layer 1. The card that speaks of what the tunables do comes first: the plan acts on it.
+  static void search_cards(const Situation& situation, const evidence::Finding& finding,
+                           const std::vector<const Tunable*>& tunables, Plan& plan) {
+    auto hits = situation.cards.for_finding(finding, situation.subject, situation.outcomes);
+    std::erase_if(hits, [](const knowledge::Hit& hit) { return hit.kind != "technique"; });
+    if (hits.size() > kCardsLookedAt) hits.resize(kCardsLookedAt);
+    std::stable_sort(hits.begin(), hits.end(), [&](const auto& a, const auto& b) {
+      return closeness(a, tunables) > closeness(b, tunables);
+    });
+    if (hits.size() > kCardsCited) hits.resize(kCardsCited);
+    for (std::size_t i = 0; i < hits.size(); ++i) {
+      const knowledge::Hit& hit = hits[i];
+      const knowledge::Card* card = situation.cards.find(hit.id);
       Record::Search search;
       search.source = "card:" + hit.id;
       search.layer = "L1";
       search.query = fmt::format("{} of v{}", finding.id, situation.parent);
-      search.finding = finding.because;
-      search.actionability = card->title + " (" + hit.why + ")";
-      search.is_new = true;
-      plan.search_log.push_back(search);
-      if (cited == 1) {
-        for (const auto& signature : card->signature)
-          plan.signature.push_back({signature.metric, signature.direction});
-        plan.risks = card->risks;
+      search.finding = what_it_says(*card);
+      search.actionability = fmt::format("{}: {} ({})", i == 0 ? "acted on" : "an alternative, kept for later",
+                                         card->title, hit.why);
+      search.is_new = is_new(search, situation.history);
+      plan.search_log.push_back(std::move(search));
+      if (i > 0) continue;
+      for (const auto& signature : card->signature)
+        plan.signature.push_back({signature.metric, signature.direction});
+      plan.risks = card->risks;
+      for (const auto& id : hit.cautions) {
+        const knowledge::Card* pitfall = situation.cards.find(id);
+        if (pitfall != nullptr && !pitfall->lost.empty())
+          plan.risks.push_back(fmt::format("{}; this lost where {} (pitfall `{}`)", pitfall->title,
+                                           pitfall->lost, id));
+        if (plan.risks.size() >= kRisks) break;
       }
     }
+  }
 
-    plan.notes = fmt::format("\n# v{}: {}\n\n## Input evidence\n\n", plan.version, plan.category);
+  /// Layer 2: files of the reference folders that speak of the same.
+  static void search_folders(const Situation& situation, const evidence::Finding& finding, Plan& plan) {
+    if (!situation.references) return;
+    std::string query = situation.task.family + " " + finding.category;
+    for (const auto& search : plan.search_log) query += " " + search.source.substr(search.source.find(':') + 1);
+    const auto hits = situation.references->search(query, static_cast<int>(kFilesCited));
+    if (!hits) return;
+    for (const auto& hit : *hits) {
+      Record::Search search;
+      search.source = hit.id;
+      search.layer = "L2";
+      search.query = std::string(trim(query));
+      search.finding = hit.title;
+      search.actionability = fmt::format("to read beside the kernel ({})", hit.why);
+      search.is_new = is_new(search, situation.history);
+      plan.search_log.push_back(std::move(search));
+    }
+  }
+
+  static void add_risks_of_the_search(const Situation& situation,
+                                      const std::vector<const Tunable*>& tunables, Plan& plan) {
+    static const std::set<std::string> taking = {"register-blocking", "tiling", "unrolling",
+                                                 "vectorized-access", "software-pipelining"};
+    const auto registers = situation.subject.metrics.value("registers.used");
+    if (situation.subject.vendor != "cpu" && taking.contains(plan.category) && registers && *registers > 0)
+      plan.risks.push_back(fmt::format(
+          "a value that keeps more per thread takes more registers than the {:.0f} of v{}: the gate "
+          "refuses new spills",
+          *registers, situation.parent));
+    if (combinations(tunables) > kTrialBudget)
+      plan.risks.push_back(fmt::format("{} combinations are searched one tunable at a time, {} trials at most: "
+                                       "a pair of values that only pays together may be missed",
+                                       combinations(tunables), kTrialBudget));
+  }
+
+  static std::string notes(const Situation& situation, const evidence::Finding& finding,
+                           const std::vector<const Tunable*>& tunables, const Plan& plan) {
+    const MetricSet& metrics = situation.subject.metrics;
+    std::string text = fmt::format("\n# v{}: {}\n\n## Input evidence\n\n", plan.version, plan.category);
     for (const auto& other : situation.findings) {
       if (std::find(plan.findings.begin(), plan.findings.end(), other.id) == plan.findings.end())
         continue;
-      plan.notes += fmt::format("- **{}** (at most {:.2f}×): {}\n", other.id, other.headroom, other.because);
+      text += fmt::format("- **{}** (at most {:.3g}×): {}\n", other.id, other.headroom, other.because);
+      if (!other.explained_by.empty())
+        text += fmt::format("  - a symptom of {}\n", other.explained_by);
       for (const auto& name : other.evidence)
-        if (const Metric* metric = situation.subject.metrics.find(name))
-          plan.notes += fmt::format("  - `{}` = {} {}: {}, {}\n", name,
-                                    metric->unit == "text" ? metric->text : number_text(metric->value),
-                                    metric->unit == "text" || metric->unit == "1" ? "" : metric->unit,
-                                    metric->where.file, metric->where.locator);
+        if (const Metric* metric = metrics.find(name))
+          text += fmt::format("  - `{}` = {}: {}, {}\n", name, value_text(*metric), metric->where.file,
+                              metric->where.locator);
     }
-    plan.notes += fmt::format("\nAll metrics: `{}`.\n\n## Search log\n\n"
-                              "| source | layer | query | finding | new | actionability |\n"
-                              "|---|---|---|---|---|---|\n",
-                              situation.evidence_pointer);
+    text += fmt::format("\nAll metrics: `{}`.\n\n## Search log\n\n"
+                        "| source | layer | query | finding | new | actionability |\n"
+                        "|---|---|---|---|---|---|\n",
+                        situation.evidence_pointer);
+    const auto cell = [](const std::string& content) { return replace_all(content, "|", "\\|"); };
     for (const auto& search : plan.search_log)
-      plan.notes += fmt::format("| {} | {} | {} | {} | {} | {} |\n", search.source, search.layer,
-                                search.query, replace_all(search.finding, "|", "\\|"),
-                                search.is_new ? "yes" : "no",
-                                replace_all(search.actionability, "|", "\\|"));
-    plan.notes += fmt::format("\n## The one action\n\n{}.\n\n", plan.action);
+      text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", search.source, search.layer, search.query,
+                          cell(search.finding), search.is_new ? "yes" : "no", cell(search.actionability));
+    text += fmt::format("\n## The one action\n\n{}.\n\n", plan.action);
     for (const Tunable* tunable : tunables)
-      plan.notes += fmt::format("- `{}`: {} → one of {}\n", tunable->name,
-                                workspace::to_text(situation.configuration.at(tunable->name)),
-                                join(plan.parameters[tunable->name], ", "));
-    plan.notes += fmt::format("\n## Expected effect\n\n{}.", plan.expected);
-    for (const auto& signature : plan.signature)
-      plan.notes += fmt::format(" In the machine code: `{}` {}.", signature.metric, signature.direction);
-    plan.notes += "\n\n## Risks and rollback\n\n";
-    for (const auto& risk : plan.risks) plan.notes += "- " + risk + "\n";
-    plan.notes += fmt::format("- {}.\n", plan.rollback);
-    return plan;
+      text += fmt::format("- `{}`{}: {} → one of {}\n", tunable->name,
+                          tunable->why.empty() ? "" : " (" + tunable->why + ")", now(situation, *tunable),
+                          join(plan.parameters.at(tunable->name), ", "));
+    text += fmt::format("\nEach configuration that the constraints allow is built, checked and timed briefly; "
+                        "the gate judges the fastest against v{}.\n\n## Expected effect\n\nIt is {}.",
+                        situation.parent, plan.expected);
+    if (!plan.signature.empty()) {
+      std::vector<std::string> signs;
+      for (const auto& signature : plan.signature) {
+        const Metric* metric = metrics.find(signature.metric);
+        signs.push_back(fmt::format("`{}` {} ({})", signature.metric, sign_text(signature.direction),
+                                    metric ? "now " + value_text(*metric) : "not measured in this profile"));
+      }
+      text += fmt::format(" When the change takes hold, the next profile shows {}.", join_and(signs));
+    }
+    text += "\n\n## Risks and rollback\n\n";
+    for (const auto& risk : plan.risks) text += fmt::format("- {}\n", risk);
+    text += fmt::format("- Rollback: {}.\n", plan.rollback);
+    if (finding.headroom < 1.1)
+      text += "- The bound is small: a gain below the task's minimum counts as none.\n";
+    return text;
   }
 
   struct Search {
@@ -223,6 +375,15 @@ class Tuner : public Agent {
 };
 
 }  // namespace
+
+bool is_new(const Record::Search& search, const std::vector<Record>& history) {
+  return std::none_of(history.begin(), history.end(), [&](const Record& record) {
+    return std::any_of(record.search_log.begin(), record.search_log.end(), [&](const auto& before) {
+      return before.source == search.source && before.query == search.query &&
+             before.finding == search.finding;
+    });
+  });
+}
 
 std::unique_ptr<Agent> make_tuner() { return std::make_unique<Tuner>(); }
 

@@ -5,13 +5,14 @@
 #include "base/text.h"
 #include "cli/front.h"
 #include "cli/verbs.h"
+#include "loop/situation.h"
 
 namespace burnish::cli {
 namespace {
 
 struct StageOptions {
   std::string agent, replay, check;
-  bool allow_weak = false;
+  bool allow_weak = false, blank = false;
 };
 
 Result<std::unique_ptr<agent::Agent>> open_agent(const StageOptions& options) {
@@ -64,7 +65,37 @@ Result<int> do_profile(const Common& common, const loop::Profiling& profiling) {
   return 0;
 }
 
+/// A plan to fill in, for the version that is due and the strongest finding of its profile.
+Result<int> print_template(const Common& common) {
+  BURNISH_TRY_ASSIGN(const auto workspace, open_to_read(common.folder));
+  BURNISH_TRY_ASSIGN(const auto journal, workspace.journal());
+  BURNISH_TRY_ASSIGN(const auto state, loop::state_of(journal));
+  BURNISH_TRY(loop::require(state, loop::Stage::plan, workspace.task()));
+  const fs::path file = workspace.profile_folder(state.incumbent) / "evidence.json";
+  BURNISH_TRY_ASSIGN(const std::string text, real_file_system().read(file));
+  BURNISH_TRY_ASSIGN(const auto evidence, loop::read_evidence(text, file.string()));
+  workspace::Plan plan;
+  plan.version = state.version;
+  plan.parent = state.incumbent;
+  plan.agent = "person";
+  if (!evidence.findings.empty()) {
+    const auto& finding = evidence.findings.front();
+    plan.category = finding.category;
+    plan.findings = {finding.id};
+    plan.bound = finding.headroom;
+  }
+  plan.action = "the one change, in a sentence";
+  plan.expected = "the effect that you expect, with its arithmetic";
+  plan.risks = {"what may go wrong"};
+  plan.rollback = fmt::format("v{} is restored", state.incumbent);
+  plan.search_log = {{"card:ID", "L1", "what you looked for", "what the source says",
+                      "what that means here", false}};
+  print(workspace::to_markdown(plan));
+  return 0;
+}
+
 Result<int> do_plan(const Common& common, const StageOptions& options) {
+  if (options.blank) return print_template(common);
   BURNISH_TRY_ASSIGN(auto loop, open_loop(common, common.folder));
   BURNISH_TRY_ASSIGN(auto bench, open_bench(common, loop->workspace()));
   auto tools = bench.tools();
@@ -159,6 +190,7 @@ void add_stages(CommandLine& line, Common& common) {
   plan.device_option(common);
   plan.option("--agent", options->agent, "tuner or replay (default: tuner)");
   plan.option("--replay", options->replay, "folder with the patches of a recorded story");
+  plan.flag("--template", options->blank, "print a plan to fill in, for --check");
   plan.option("--check", options->check, "a plan that you wrote: accept it, or say what refuses it");
   plan.action([&common, options] {
     if (options->agent.empty()) options->agent = "tuner";

@@ -1,10 +1,15 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "cli/front.h"
 #include "cli/verbs.h"
 #include "knowledge/lint.h"
+#include "knowledge/reference_folders.h"
+#include "loop/outcomes.h"
+#include "loop/situation.h"
 
 namespace burnish::cli {
 namespace {
@@ -13,7 +18,8 @@ struct WikiOptions {
   std::string id;
   std::vector<std::string> words;
   std::string metrics = "docs/metrics.md";
-  std::vector<std::string> folders;
+  std::vector<std::string> folders, references;
+  std::string layer = "L1";
   knowledge::Scope scope;
   std::string profile;
   std::int64_t limit = 10;
@@ -29,18 +35,89 @@ void show_hits(const Common& common, const std::vector<knowledge::Hit>& hits) {
   else print(knowledge::to_text(hits));
 }
 
-/// Cards for a profile folder, its evidence.json, or any artefacts that `evidence` reads.
+/// Whether the verb stands in a workspace, whose records and folders then count.
+bool in_workspace(const Common& common) {
+  std::error_code ignored;
+  return fs::is_regular_file(fs::path(common.folder) / "burnish.toml", ignored);
+}
+
+Result<std::vector<knowledge::Hit>> search_layers(const Common& common, const WikiOptions& options) {
+  const std::vector<std::string> layers = {"L1", "L2", "all"};
+  if (options.layer == "L3")
+    return bad_input("burnish does not search the web")
+        .with_hint("an agent may; its plan cites `web:ADDRESS` beside a card or a reference file");
+  if (std::find(layers.begin(), layers.end(), options.layer) == layers.end())
+    return bad_input("there is no layer \"" + options.layer + "\"")
+        .with_hint("L1: cards; L2: reference folders; all: one after the other");
+  const std::string text = join(options.words, " ");
+  const int limit = static_cast<int>(options.limit);
+  std::vector<knowledge::Hit> hits;
+  if (options.layer != "L2") {
+    BURNISH_TRY_ASSIGN(const auto base, load(options));
+    BURNISH_TRY_ASSIGN(hits, base.search(text, options.scope, limit));
+  }
+  if (options.layer == "L1") return hits;
+  std::vector<fs::path> folders(options.references.begin(), options.references.end());
+  if (in_workspace(common)) {
+    BURNISH_TRY_ASSIGN(const auto workspace, open_to_read(common.folder));
+    for (const auto& folder : workspace.task().reference_projects)
+      folders.push_back(workspace.folder() / folder);
+  }
+  if (folders.empty() && options.layer == "L2")
+    return bad_input("there are no reference folders to search")
+        .with_hint("name one with --reference, or list them in reference_projects of burnish.toml");
+  BURNISH_TRY_ASSIGN(const auto references, knowledge::ReferenceFolders::open(folders));
+  for (const auto& note : references.left_out()) say(common, note);
+  BURNISH_TRY_ASSIGN(auto files, references.search(text, limit));
+  hits.insert(hits.end(), std::make_move_iterator(files.begin()), std::make_move_iterator(files.end()));
+  return hits;
+}
+
+struct Profiled {
+  std::string kernel, device;
+  evidence::Subject subject;
+  evidence::Verdicts verdicts;
+};
+
+/// A profile folder or its evidence.json, or any artefact that `evidence` reads.
+Result<std::vector<Profiled>> read_profile(const fs::path& profile) {
+  std::error_code ignored;
+  const fs::path file = fs::is_directory(profile, ignored) ? profile / "evidence.json" : profile;
+  std::vector<Profiled> kernels;
+  if (file.filename() == "evidence.json") {
+    BURNISH_TRY_ASSIGN(const std::string text, real_file_system().read(file));
+    BURNISH_TRY_ASSIGN(auto read, loop::read_evidence(text, file.string()));
+    kernels.push_back({read.kernel, read.device, {std::move(read.metrics), "", read.arch},
+                       {std::move(read.findings), {}}});
+  } else {
+    BURNISH_TRY_ASSIGN(const auto rules, evidence::Rules::load());
+    BURNISH_TRY_ASSIGN(auto found, evidence::gather({file}, rules, real_process_runner()));
+    for (auto& kernel : found.kernels)
+      kernels.push_back({kernel.name, kernel.device.name,
+                         {std::move(kernel.metrics), "", kernel.device.arch}, std::move(kernel.verdicts)});
+  }
+  for (auto& kernel : kernels) {
+    const std::string& arch = kernel.subject.arch;
+    kernel.subject.vendor = arch.starts_with("sm_") ? "nvidia" : arch.starts_with("gfx") ? "amd" : "cpu";
+  }
+  return kernels;
+}
+
 Result<int> for_profile(const Common& common, const WikiOptions& options) {
   BURNISH_TRY_ASSIGN(const auto base, load(options));
-  BURNISH_TRY_ASSIGN(const auto rules, evidence::Rules::load());
-  BURNISH_TRY_ASSIGN(const auto found, evidence::gather({options.profile}, rules, real_process_runner()));
+  BURNISH_TRY_ASSIGN(const auto kernels, read_profile(options.profile));
+  std::vector<knowledge::Outcome> history;
+  if (in_workspace(common)) {
+    BURNISH_TRY_ASSIGN(const auto workspace, open_to_read(common.folder));
+    std::vector<std::string> complaints;
+    BURNISH_TRY_ASSIGN(history, loop::past_outcomes(workspace, kernels.empty() ? "" : kernels.front().device,
+                                                    complaints));
+    for (const auto& complaint : complaints) say(common, complaint);
+  }
   std::vector<knowledge::Hit> hits;
-  for (const auto& kernel : found.kernels) {
-    const std::string& arch = kernel.device.arch;
-    const std::string vendor = arch.starts_with("sm_") ? "nvidia" : arch.starts_with("gfx") ? "amd" : "cpu";
-    auto ranked = base.for_evidence({kernel.metrics, vendor, arch}, kernel.verdicts, {},
-                                    static_cast<int>(options.limit));
-    if (!common.json) print(fmt::format("\n{}\n{}", kernel.name, knowledge::to_text(ranked)));
+  for (const auto& kernel : kernels) {
+    auto ranked = base.for_evidence(kernel.subject, kernel.verdicts, history, static_cast<int>(options.limit));
+    if (!common.json) print(fmt::format("\n{}\n{}", kernel.kernel, knowledge::to_text(ranked)));
     hits.insert(hits.end(), ranked.begin(), ranked.end());
   }
   if (common.json) print_json(knowledge::to_json(hits));
@@ -68,7 +145,7 @@ void add_wiki(CommandLine& line, Common& common) {
     return 0;
   });
 
-  auto search = wiki.verb("search", "cards by text");
+  auto search = wiki.verb("search", "cards and reference folders by text");
   search.positionals("WORD", options->words, "what to look for").required();
   search.option("--vendor", options->scope.vendor, "nvidia, amd or cpu");
   search.option("--arch", options->scope.arch, "a target, family or product");
@@ -76,13 +153,12 @@ void add_wiki(CommandLine& line, Common& common) {
   search.option("--family", options->scope.family, "an operator family");
   search.option("--category", options->scope.category, "a category of change");
   search.option("--kind", options->scope.kind, "technique, pitfall, reference or architecture");
+  search.option("--layer", options->layer, "L1: cards (default); L2: reference folders; all");
+  search.options("--reference", options->references, "a folder of kernels to learn from (L2)");
   search.option("--limit", options->limit, "results at most");
   search.options("--cards", options->folders, "further folders of cards");
   search.action([&common, options]() -> Result<int> {
-    BURNISH_TRY_ASSIGN(const auto base, load(*options));
-    std::string text;
-    for (const auto& word : options->words) text += (text.empty() ? "" : " ") + word;
-    BURNISH_TRY_ASSIGN(const auto hits, base.search(text, options->scope, static_cast<int>(options->limit)));
+    BURNISH_TRY_ASSIGN(const auto hits, search_layers(common, *options));
     show_hits(common, hits);
     return 0;
   });
@@ -102,7 +178,7 @@ void add_wiki(CommandLine& line, Common& common) {
   });
 
   auto fitting = wiki.verb("for", "cards for a profile, strongest first");
-  fitting.positional("PROFILE", options->profile, "a profiler artefact, code, or profiles/v<N>/evidence.json").required();
+  fitting.positional("PROFILE", options->profile, "profiles/v<N>, a profiler artefact, or code").required();
   fitting.option("--limit", options->limit, "results at most");
   fitting.options("--cards", options->folders, "further folders of cards");
   fitting.action([&common, options] { return for_profile(common, *options); });

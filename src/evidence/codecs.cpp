@@ -67,6 +67,7 @@ Json to_json(const Finding& finding) {
   put(json, "location", finding.location);
   put(json, "source", finding.source);
   put(json, "explained_by", finding.explained_by);
+  put(json, "arithmetic", finding.arithmetic);
   return json;
 }
 
@@ -84,6 +85,7 @@ Result<Finding> finding_from_json(const Json& json, const std::string& file) {
   finding.location = fields.string("location", "");
   finding.source = fields.string("source", "");
   finding.explained_by = fields.string("explained_by", "");
+  finding.arithmetic = fields.string("arithmetic", "");
   if (!(finding.headroom >= 1)) fields.fail("headroom", "a bound is at least 1");
   BURNISH_TRY(fields.finish());
   return finding;

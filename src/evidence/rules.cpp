@@ -163,6 +163,36 @@ Variables variables(const Rule& rule, const Expression& expression, const Metric
   return values;
 }
 
+/// "100 / sm.throughput_pct = 100 / 17.48 = 5.72": the expression, with its values, and what comes out.
+std::string arithmetic(const Expression& expression, const Variables& values, double result) {
+  const auto is_of_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  };
+  const std::string& text = expression.text();
+  std::string filled;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    while (end < text.size() && is_of_name(text[end])) ++end;
+    if (end == i) {
+      filled += text[i++];
+      continue;
+    }
+    const std::string name = text.substr(i, end - i);
+    const auto value = values.find(name);
+    if (value == values.end()) {
+      filled += name;
+    } else {
+      const bool whole = value->second == std::floor(value->second) && std::abs(value->second) < 1e12;
+      filled += whole ? fmt::format("{:.0f}", value->second) : fmt::format("{:.4g}", value->second);
+    }
+    i = end;
+  }
+  const std::string shown = fmt::format("{:.3g}", result);
+  if (filled == shown) return "";  // a bound that is a plain number
+  return text == filled ? fmt::format("{} = {}", text, shown)
+                        : fmt::format("{} = {} = {}", text, filled, shown);
+}
+
 /// How to get what is absent, told from the names.
 std::string collect(const std::vector<std::string>& absent, const std::string& vendor) {
   std::vector<std::string> ways;
@@ -335,6 +365,16 @@ Verdicts Rules::evaluate(const Subject& subject) const {
     finding.category = rule.category;
     finding.severity = rule.severity;
     finding.headroom = gap ? std::min(one.own_bound, *gap) : one.own_bound;
+    if (bound) {
+      const std::string own =
+          arithmetic(rule.headroom, variables(rule, rule.headroom, metrics), *bound);
+      finding.arithmetic = own.empty() ? fmt::format("the rule's own bound is {:.3g}", *bound) : own;
+    }
+    if (gap && (!bound || *gap < one.own_bound)) {
+      finding.arithmetic +=
+          fmt::format("{}the roofline leaves 100 / roofline.utilization_pct = 100 / {:.4g} = {:.3g}",
+                      bound ? "; " : "", *metrics.value("roofline.utilization_pct"), *gap);
+    }
     finding.evidence = rule.needs;
     for (const auto& [name, assumed] : rule.defaults) {
       if (metrics.find(name) != nullptr && !has(finding.evidence, name)) {

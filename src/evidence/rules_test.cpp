@@ -132,6 +132,18 @@ TEST(Rules, NoBoundExceedsTheRooflineGap) {
   EXPECT_EQ(bound(0), 100) << "a utilisation of 0 says nothing";
 }
 
+TEST(Rules, TheArithmeticOfTheBoundIsShown) {
+  const auto of = [](const std::string& headroom, MetricSet metrics) {
+    const Rules rules = parsed(replace_all(rule(), "a.b * a.c", headroom));
+    return rules.evaluate({std::move(metrics), "", ""}).findings.at(0).arithmetic;
+  };
+  EXPECT_EQ(of("a.b * a.c", set({{"a.b", 2}, {"a.c", 1.5}})), "a.b * a.c = 2 * 1.5 = 3");
+  EXPECT_EQ(of("100 / a.c", set({{"a.b", 2}, {"a.c", 17.48203}})), "100 / a.c = 100 / 17.48 = 5.72");
+  EXPECT_EQ(of("3", set({{"a.b", 2}, {"a.c", 1}})), "the rule's own bound is 3");
+  EXPECT_EQ(of("a.b * a.c", set({{"a.b", 2}, {"a.c", 4}, {"roofline.utilization_pct", 50}})),
+            "a.b * a.c = 2 * 4 = 8; the roofline leaves 100 / roofline.utilization_pct = 100 / 50 = 2");
+}
+
 TEST(Rules, RankedByBoundAndUnderTheCapByTheirOwn) {
   const Rules rules = parsed(replace_all(rule("", "small"), "a.b * a.c", "2") +
                              replace_all(rule("", "large"), "a.b * a.c", "50") +
@@ -241,6 +253,11 @@ TEST(Rules, MistakesAreErrorsAtTheirPlace) {
   EXPECT_THAT(error_of("[[rule]\n"), HasSubstr("test.toml:1"));
   EXPECT_THAT(error_of("[[rules]]\n"), HasSubstr("test.toml:1"));
   EXPECT_EQ(error_of(""), "accepted");
+}
+
+TEST(Fill, Plurals) {
+  EXPECT_EQ(*fill("{a.b:n} load{a.b:s} and {a.c:n} store{a.c:s}", set({{"a.b", 1}, {"a.c", 2}})),
+            "1 load and 2 stores");
 }
 
 TEST(Fill, Formats) {

@@ -63,9 +63,11 @@ Result<Sentence> Sentence::parse(const std::string& text) {
       part.format = Format::per_cent;
     } else if (format == "p") {
       part.format = Format::prefixed;
+    } else if (format == "s") {
+      part.format = Format::plural;
     } else {
       return bad_input(fmt::format("unknown format \"{}\" in \"{{{}}}\"", format, inside))
-          .with_hint("formats are n, .1f, % and p");
+          .with_hint("formats are n, .1f, %, p and s");
     }
     end_literal();
     sentence.parts_.push_back(std::move(part));
@@ -91,6 +93,10 @@ std::string Sentence::fill(const std::function<const Metric*(const std::string&)
       continue;
     }
     const Metric* metric = find(part.text);
+    if (part.format == Format::plural) {
+      if (metric == nullptr || metric->value != 1) text += 's';
+      continue;
+    }
     if (metric == nullptr) {
       text += "unknown";
       continue;

@@ -20,7 +20,7 @@ class Sentence {
   std::string fill(const std::function<const Metric*(const std::string&)>& find) const;
 
  private:
-  enum class Format { literal, shortest, whole, fixed, per_cent, prefixed };
+  enum class Format { literal, shortest, whole, fixed, per_cent, prefixed, plural };
   struct Part {
     Format format = Format::literal;
     std::string text;  ///< the literal, or the metric's name

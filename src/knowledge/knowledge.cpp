@@ -89,20 +89,27 @@ bool changes_the_work(const std::string& category) {
 }
 
 /// Laplace's rule of succession, scaled to 1 for a card that was never tried: 2 (s + 1) / (n + 2),
-/// where a success counts between a half (no gain) and one (twice as fast or better).
+/// where a success counts between a half (no gain) and one (twice as fast or better). A gain whose
+/// interval holds 1 is none.
 double fared(const std::string& id, const std::vector<Outcome>& history, std::string& why) {
   double successes = 0;
+  double weights = 0;
   int tried = 0;
   int accepted = 0;
   for (const Outcome& outcome : history) {
     if (outcome.card != id) continue;
     ++tried;
+    weights += outcome.weight;
     if (!outcome.accepted) continue;
     ++accepted;
-    successes += std::clamp(0.5 + 1 - 1 / std::max(outcome.gain, 1.0), 0.5, 1.0);
+    const bool none = outcome.interval && outcome.interval->low <= 1;
+    const double gain = none ? 1 : std::max(outcome.gain, 1.0);
+    successes += outcome.weight * std::clamp(0.5 + 1 - 1 / gain, 0.5, 1.0);
   }
-  if (tried > 0) why += fmt::format("; tried {} times, accepted {}", tried, accepted);
-  return 2 * (successes + 1) / (tried + 2);
+  if (tried > 0)
+    why += fmt::format("; tried {}, accepted {}", tried == 1 ? "once" : fmt::format("{} times", tried),
+                       accepted);
+  return 2 * (successes + 1) / (weights + 2);
 }
 
 std::string source_text(const std::string& cited, const hardware::Sources& sources) {
@@ -526,7 +533,8 @@ std::string trigger_text(const Trigger& trigger) {
 }  // namespace
 
 std::vector<Hit> CardBase::for_finding(const evidence::Finding& finding,
-                                       const evidence::Subject& subject) const {
+                                       const evidence::Subject& subject,
+                                       const std::vector<Outcome>& history) const {
   const std::optional<Target> target = target_of(subject);
   const double share = 1 - 1 / std::max(1.0, finding.headroom);
   std::vector<Hit> named;
@@ -538,8 +546,8 @@ std::vector<Hit> CardBase::for_finding(const evidence::Finding& finding,
     if (where.weight == 0) continue;
     Hit hit = hit_of(*card);
     hit.scope = where.scope;
-    hit.score = share * where.weight;
     hit.why = fmt::format("named by the rule {}", finding.id);
+    hit.score = share * where.weight * fared(card->id, history, hit.why);
     named.push_back(std::move(hit));
   }
   for (const Card& card : state_->cards) {
@@ -562,15 +570,22 @@ std::vector<Hit> CardBase::for_finding(const evidence::Finding& finding,
       hit.score = 0.3 * share * where.weight;
       hit.why = "reads the same evidence, but not all of its metrics are there";
     }
+    hit.score *= fared(card.id, history, hit.why);
     fitting.push_back(std::move(hit));
   }
-  std::stable_sort(fitting.begin(), fitting.end(),
-                   [](const Hit& a, const Hit& b) { return a.score > b.score; });
+  for (auto* list : {&named, &fitting})
+    std::stable_sort(list->begin(), list->end(),
+                     [](const Hit& a, const Hit& b) { return a.score > b.score; });
   named.insert(named.end(), std::make_move_iterator(fitting.begin()),
                std::make_move_iterator(fitting.end()));
   for (Hit& hit : named) {
-    if (const auto found = state_->warnings.find(hit.id); found != state_->warnings.end()) {
-      hit.cautions = found->second;
+    const auto found = state_->warnings.find(hit.id);
+    if (found == state_->warnings.end()) continue;
+    for (const std::string& id : found->second) {
+      const Card* pitfall = find(id);
+      const Applicability there =
+          applicability(*pitfall, subject.vendor, target ? &*target : nullptr);
+      if (there.weight > 0 && !spoken_against(*pitfall, subject.metrics)) hit.cautions.push_back(id);
     }
   }
   return named;
@@ -682,7 +697,7 @@ Json to_json(const std::vector<Hit>& hits) {
   for (const Hit& hit : hits) {
     Json item = {{"id", hit.id},       {"title", hit.title}, {"category", hit.category},
                  {"score", hit.score}, {"scope", hit.scope}, {"why", hit.why},
-                 {"kind", hit.kind}};
+                 {"kind", hit.kind},   {"layer", hit.layer}};
     if (!hit.cautions.empty()) item["cautions"] = hit.cautions;
     if (hit.origin != "burnish") item["origin"] = hit.origin;
     results.push_back(std::move(item));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/statistics.h"
 #include "evidence/evidence.h"
 #include "hardware/sources.h"
 #include "knowledge/card.h"
@@ -34,6 +36,7 @@ struct Hit {
   std::string why;
   std::vector<std::string> cautions;  ///< pitfalls that warn of this card
   std::string origin;
+  std::string layer = "L1";  ///< L1 cards, L2 files of reference folders
 };
 
 /// How a card fared when it was tried: one record of a workspace or of a shared store.
@@ -41,6 +44,12 @@ struct Outcome {
   std::string card;
   bool accepted = false;
   double gain = 1;  ///< measured speed-up
+  std::optional<Interval> interval = {};  ///< of the gain
+  std::string device = {}, family = {};   ///< where, and on what kind of task
+  std::string workspace = {};             ///< a hash that tells workspaces apart
+  int version = 0;
+  /// How much it says about the task at hand: 1, less for another device or another kind of task.
+  double weight = 1;
 };
 
 enum class Detail { brief, full };
@@ -81,9 +90,10 @@ class CardBase {
                                   Widen widen = Widen::when_empty) const;
 
   /// The cards that the finding's rule names, in its order; then those of the same category with a
-  /// trigger that holds on the subject or reads the finding's evidence.
-  std::vector<Hit> for_finding(const evidence::Finding& finding,
-                               const evidence::Subject& subject) const;
+  /// trigger that holds on the subject or reads the finding's evidence. Cards that fared badly
+  /// before go behind their equals.
+  std::vector<Hit> for_finding(const evidence::Finding& finding, const evidence::Subject& subject,
+                               const std::vector<Outcome>& history = {}) const;
 
   /// Technique cards ranked by trigger strength × share of the time that could go × applicability ×
   /// how they fared, each with the pitfalls that warn of it. The share is 1 - 1/headroom.

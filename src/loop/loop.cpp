@@ -9,6 +9,8 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "loop/gate.h"
+#include "loop/outcomes.h"
+#include "loop/situation.h"
 #include "loop/subject.h"
 #include "loop/texts.h"
 
@@ -95,10 +97,6 @@ const Record* find_record(const std::vector<Record>& records, int version) {
   for (const auto& record : records)
     if (record.number == version) return &record;
   return nullptr;
-}
-
-Result<evidence::Finding> read_finding(const Json& json, const std::string& file) {
-  return evidence::finding_from_json(json, file);
 }
 
 }  // namespace
@@ -323,7 +321,6 @@ Result<agent::Situation> Loop::situation(Tools& tools, const State& state) const
   const auto& spec = workspace_.task();
   const fs::path file = workspace_.profile_folder(state.incumbent) / "evidence.json";
   BURNISH_TRY_ASSIGN(const std::string text, real_file_system().read(file));
-  BURNISH_TRY_ASSIGN(const Json json, parse_json(text, file.string()));
   BURNISH_TRY_ASSIGN(Files files, workspace_.candidate());
   BURNISH_TRY_ASSIGN(const auto launch, workspace_.launch(files));
 
@@ -333,33 +330,28 @@ Result<agent::Situation> Loop::situation(Tools& tools, const State& state) const
                              fmt::format("profiles/v{}/evidence.json", state.incumbent), {}};
   situation.subject.vendor = tools.device.info().vendor;
   situation.subject.arch = tools.device.info().arch;
-  if (const auto kernels = json.find("kernels"); kernels != json.end() && !kernels->empty()) {
-    const Json& kernel = kernels->front();
-    const Json findings = kernel.value("findings", Json::array());
-    for (const auto& item : findings) {
-      BURNISH_TRY_ASSIGN(auto finding, read_finding(item, file.string()));
-      situation.findings.push_back(std::move(finding));
-    }
-    const Json metrics = kernel.value("metrics", Json::object());
-    for (const auto& [name, item] : metrics.items()) {
-      Metric metric;
-      metric.name = name;
-      if (const auto value = item.find("value"); value != item.end()) {
-        if (value->is_number()) metric.value = value->get<double>();
-        if (value->is_string()) metric.text = value->get<std::string>();
-      }
-      metric.unit = item.value("unit", "");
-      if (const auto where = item.find("where"); where != item.end() && where->is_object()) {
-        metric.where.file = where->value("file", "");
-        metric.where.locator = where->value("locator", "");
-        metric.where.hash = where->value("hash", "");
-      }
-      situation.subject.metrics.add(std::move(metric));
-    }
-  }
+  BURNISH_TRY_ASSIGN(auto recorded, read_evidence(text, file.string()));
+  situation.subject.metrics = std::move(recorded.metrics);
+  situation.findings = std::move(recorded.findings);
   BURNISH_TRY_ASSIGN(const auto records, workspace_.records());
   for (const auto& record : records)
     if (!record.masked) situation.history.push_back(record);
+  return situation;
+}
+
+Result<agent::Situation> Loop::planning_situation(Tools& tools, const State& state) const {
+  BURNISH_TRY_ASSIGN(auto situation, this->situation(tools, state));
+  std::vector<std::string> notes;
+  BURNISH_TRY_ASSIGN(situation.outcomes, past_outcomes(workspace_, tools.device.info().name, notes));
+  std::vector<fs::path> folders;
+  for (const auto& folder : workspace_.task().reference_projects)
+    folders.push_back(workspace_.folder() / folder);
+  if (!folders.empty()) {
+    BURNISH_TRY_ASSIGN(auto references, knowledge::ReferenceFolders::open(folders));
+    notes.insert(notes.end(), references.left_out().begin(), references.left_out().end());
+    situation.references = std::make_shared<knowledge::ReferenceFolders>(std::move(references));
+  }
+  for (const auto& note : notes) tools.observer.note(note);
   return situation;
 }
 
@@ -367,11 +359,11 @@ Result<std::optional<Plan>> Loop::plan(Tools& tools, agent::Agent& agent) {
   BURNISH_TRY_ASSIGN(const State state, this->state());
   BURNISH_TRY(require(state, Stage::plan, workspace_.task()));
   tools.observer.stage(Stage::plan, state.version);
-  BURNISH_TRY_ASSIGN(const auto situation, this->situation(tools, state));
+  BURNISH_TRY_ASSIGN(const auto situation, planning_situation(tools, state));
   BURNISH_TRY_ASSIGN(auto plan, agent.plan(situation));
   if (!plan) return plan;
-  const auto refusals =
-      objections(*plan, state, workspace_.task(), situation.findings, situation.history);
+  for (auto& search : plan->search_log) search.is_new = agent::is_new(search, situation.history);
+  const auto refusals = objections(*plan, state, situation);
   if (!refusals.empty())
     return refused("the plan of " + agent.name() + " does not hold: " + join(refusals, "; "));
   BURNISH_TRY(workspace_.append("plan", Phase::begin, plan->version, {{"agent", agent.name()}}));
@@ -385,10 +377,10 @@ Result<Plan> Loop::accept_plan(Tools& tools, const fs::path& file) {
   BURNISH_TRY(require(state, Stage::plan, workspace_.task()));
   BURNISH_TRY_ASSIGN(const std::string text, workspace_.world().files.read(file));
   BURNISH_TRY_ASSIGN(Plan plan, workspace::parse_plan(text, file.string()));
-  BURNISH_TRY_ASSIGN(const auto situation, this->situation(tools, state));
+  BURNISH_TRY_ASSIGN(const auto situation, planning_situation(tools, state));
   plan.parent_hash = situation.parent_hash;
-  const auto refusals =
-      objections(plan, state, workspace_.task(), situation.findings, situation.history);
+  for (auto& search : plan.search_log) search.is_new = agent::is_new(search, situation.history);
+  const auto refusals = objections(plan, state, situation);
   if (!refusals.empty())
     return refused("the plan does not hold: " + join(refusals, "; ")).at({file.string()});
   BURNISH_TRY(workspace_.append("plan", Phase::begin, plan.version, {{"agent", plan.agent}}));
@@ -582,6 +574,7 @@ Result<Shift> Loop::commit(Tools& tools) {
                                   plan.action + "\n\n" + record.profile_evidence.evidence_summary,
                                   version, paths));
     BURNISH_TRY(workspace_.append("commit", Phase::done, version, Json::object()));
+    share_outcomes(tools);
     return Shift::accepted;
   }
   BURNISH_TRY(workspace_.append("restore", Phase::begin, version, {{"reason", reason}}));
@@ -597,7 +590,19 @@ Result<Shift> Loop::commit(Tools& tools) {
   BURNISH_TRY(workspace_.commit(fmt::format("V{0}: revert V{0} ({1})", version, first_line(reason, 120)),
                                 plan.action, version, generated_paths(version)));
   BURNISH_TRY(workspace_.append("restore", Phase::done, version, {{"reason", reason}}));
+  share_outcomes(tools);
   return Shift::rejected;
+}
+
+/// The version stands whatever becomes of the store: what could not be written now, because the
+/// store was held or the process died, is written with the next version.
+void Loop::share_outcomes(Tools& tools) const {
+  const fs::path store = outcome_store(workspace_);
+  if (store.empty()) return;
+  const auto own = own_outcomes(workspace_);
+  const auto shared = own ? knowledge::share_outcomes(store, *own, real_file_system())
+                          : Result<void>(tl::unexpected(own.error()));
+  if (!shared) tools.observer.note("outcomes were not shared: " + shared.error().to_string());
 }
 
 Result<std::string> Loop::stop_condition(Tools& tools, int max_iterations) const {

@@ -106,6 +106,9 @@ class Loop {
   explicit Loop(workspace::Workspace workspace);
   Result<std::string> recover();
   Result<agent::Situation> situation(Tools& tools, const State& state) const;
+  /// With the reference folders, and with how cards fared here and in the shared store.
+  Result<agent::Situation> planning_situation(Tools& tools, const State& state) const;
+  void share_outcomes(Tools& tools) const;
   Result<void> write_readme(Tools& tools);
 
   workspace::Workspace workspace_;
@@ -119,8 +122,6 @@ Json to_json(const Summary& summary);
 
 /// Why a plan does not hold for this state, each with what to do; empty when it holds.
 std::vector<std::string> objections(const workspace::Plan& plan, const State& state,
-                                    const workspace::TaskSpec& task,
-                                    const std::vector<evidence::Finding>& findings,
-                                    const std::vector<workspace::Record>& unmasked);
+                                    const agent::Situation& situation);
 
 }  // namespace burnish::loop

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "knowledge/outcomes.h"
+#include "loop/outcomes.h"
 #include "loop/testing.h"
 
 namespace burnish::loop {
@@ -212,6 +214,50 @@ TEST(Loop, RefusesAWeakTask) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::refused);
   EXPECT_NE(refused.error().message.find("too weak"), std::string::npos);
+}
+
+TEST(Loop, SharesOutcomesAndReadsReferenceFolders) {
+  Scene scene;
+  scene.create();
+  auto& files = real_file_system();
+  const fs::path task = scene.workspace() / "burnish.toml";
+  const fs::path store = scene.folder() / "outcomes.jsonl";
+  const std::string text = files.read(task).value();
+  ASSERT_TRUE(files.write(task, "reference_projects = [\"../kernels\"]\n" + text +
+                                    "[knowledge]\noutcomes = \"../outcomes.jsonl\"\n"));
+  ASSERT_TRUE(files.write(scene.folder() / "kernels/wide.cl",
+                          "// explicit vector types: float4 loads, vectorized access\n"));
+  // Somebody else's line, and one that is none.
+  ASSERT_TRUE(files.write(store, "{\"card\":\"tile-for-cache\",\"accepted\":true,\"gain\":2}\nnonsense\n"));
+  auto loop = open(scene);
+  auto tools = scene.tools();
+  auto tuner = agent::make_tuner();
+  const auto summary = loop->run(tools, *tuner, 0);
+  ASSERT_TRUE(summary) << summary.error().to_string();
+
+  const auto outcomes = knowledge::read_outcomes(store, files);
+  ASSERT_TRUE(outcomes);
+  ASSERT_EQ(outcomes->outcomes.size(), 1 + summary->iterations.size());
+  EXPECT_EQ(outcomes->outcomes[1].card, "explicit-vector-types");
+  EXPECT_TRUE(outcomes->outcomes[1].accepted);
+  EXPECT_NEAR(outcomes->outcomes[1].gain, 2, 0.01);
+  bool complained = false;
+  for (const auto& note : scene.observer.notes)
+    complained = complained || note.find("outcomes.jsonl:2: ") != std::string::npos;
+  EXPECT_TRUE(complained);
+
+  const auto record = loop->workspace().record(1);
+  ASSERT_TRUE(record);
+  bool cited = false;
+  for (const auto& search : record->search_log)
+    cited = cited || (search.layer == "L2" && search.source == "reference:kernels/wide.cl");
+  EXPECT_TRUE(cited);
+  // Masked records do not speak, not through the store either.
+  std::vector<std::string> complaints;
+  auto past = past_outcomes(loop->workspace(), scene.device.info().name, complaints);
+  ASSERT_TRUE(past);
+  EXPECT_EQ(past->size(), own_outcomes(loop->workspace())->size() + 1);
+  EXPECT_LT(past->back().weight, 1);
 }
 
 }  // namespace

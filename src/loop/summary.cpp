@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "loop/loop.h"
 
@@ -79,48 +78,6 @@ Json to_json(const Summary& summary) {
   if (summary.utilization) json["utilization"] = *summary.utilization;
   if (!summary.stop_reason.empty()) json["stop"] = {{"reason", summary.stop_reason}};
   return json;
-}
-
-std::vector<std::string> objections(const workspace::Plan& plan, const State& state,
-                                    const workspace::TaskSpec& task,
-                                    const std::vector<evidence::Finding>& findings,
-                                    const std::vector<workspace::Record>& unmasked) {
-  std::vector<std::string> found;
-  if (plan.version != state.version)
-    found.push_back(fmt::format("it is of v{}, and v{} is due", plan.version, state.version));
-  if (plan.parent != state.incumbent)
-    found.push_back(fmt::format("it rests on the profile of v{}, and v{} is the incumbent",
-                                plan.parent, state.incumbent));
-  for (const auto& id : plan.findings)
-    if (std::none_of(findings.begin(), findings.end(), [&](const auto& f) { return f.id == id; }))
-      found.push_back(fmt::format("`{}` is no finding of v{}'s profile", id, state.incumbent));
-  for (const auto& [name, values] : plan.parameters)
-    for (const auto& tunable : task.tunables)
-      if (tunable.name == name && tunable.category != plan.category)
-        found.push_back(fmt::format("{} is a tunable of {}, not of {}: one category a plan", name,
-                                    tunable.category, plan.category));
-  std::set<std::string> known;
-  for (const auto& record : unmasked) {
-    for (const auto& search : record.search_log)
-      known.insert(search.source + "\n" + search.query + "\n" + search.finding);
-    // The same search from the same starting point cannot bring anything else.
-    if (record.number == 0 || record.optimization.action_category != plan.category) continue;
-    const auto base = record.optimization.parameters.find("base");
-    if (base == record.optimization.parameters.end() || base->second != plan.parent_hash) continue;
-    bool same = record.optimization.action_description == plan.action || !plan.parameters.empty();
-    for (const auto& [name, values] : plan.parameters) {
-      std::string joined;
-      for (const auto& value : values) joined += (joined.empty() ? "" : ",") + value;
-      const auto before = record.optimization.parameters.find("search." + name);
-      same = same && before != record.optimization.parameters.end() && before->second == joined;
-    }
-    if (same) found.push_back(fmt::format("v{} tried the same from the same kernel", record.number));
-  }
-  const bool fresh = std::any_of(plan.search_log.begin(), plan.search_log.end(), [&](const auto& s) {
-    return !known.contains(s.source + "\n" + s.query + "\n" + s.finding);
-  });
-  if (!fresh) found.push_back("it cites no source (source, query, finding) that is new");
-  return found;
 }
 
 }  // namespace burnish::loop

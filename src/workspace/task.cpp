@@ -93,6 +93,8 @@ class TaskReader {
     task_.family = root_.string("family", "");
     task_.reference_projects = root_.has("reference_projects") ? root_.strings("reference_projects")
                                                                : std::vector<std::string>{};
+    TomlFields knowledge = root_.table("knowledge");
+    task_.outcomes = knowledge.string("outcomes", "");
   }
 
   void read_kernel() {

@@ -95,6 +95,7 @@ struct TaskSpec {
   std::vector<Constraint> constraints;
   std::vector<IsaTarget> isa_targets;
   std::vector<std::string> reference_projects;
+  std::string outcomes;  ///< a shared store of outcomes; empty: none
   double minimum_gain = 0.02;
   double agent_budget_seconds = 0;  ///< 0: none
   std::string family;               ///< operator family for cards: "gemm", "softmax", …
