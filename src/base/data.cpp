@@ -104,6 +104,7 @@ Result<std::vector<DataFile>> data_files(std::string_view prefix) {
     }
   }
   std::vector<DataFile> files;
+  files.reserve(found.size());
   for (auto& entry : found) files.push_back(std::move(entry.second));
   return files;
 }
