@@ -48,6 +48,11 @@ def check_loop(root):
     evidence = ask("evidence", *at, "profile")
     assert evidence["kernels"][0]["findings"], "a naive kernel without a finding"
     assert ask("next", *at, "next")["stage"] == "plan"
+    template = run(*at, "plan", "--template").stdout
+    assert template.startswith("+++\nversion = 1\n") and "card:ID" in template, template
+    (root / "plan.md").write_text(template)
+    refusal = ask("error", *at, "plan", "--check", root / "plan.md", code=1)["error"]["message"]
+    assert "cites the card `ID`" in refusal and "no source" in refusal, refusal
     plan = ask("plan", *at, "plan")
     assert plan["bound"] >= 1 and (work / plan["file"]).exists()
     ask("implement", *at, "implement", "--agent", "tuner")
@@ -107,6 +112,12 @@ def check_offline():
     ask("error", "spec", "--verify", "h200", code=2)
     ask("error", "spec", "h2000", code=2)
     assert ask("wiki", "wiki", "search", "bank", "conflicts")["results"]
+    files = ask("wiki", "wiki", "search", "transpose", "--layer", "L2", "--reference", SOURCE / "examples")["results"]
+    assert files and all(hit["layer"] == "L2" and hit["id"].startswith("reference:examples/") for hit in files), files
+    ask("error", "wiki", "search", "transpose", "--layer", "L2", code=2)
+    ask("error", "wiki", "search", "transpose", "--layer", "L3", code=2)
+    ranked = ask("wiki", "wiki", "for", SOURCE / "tests/plans/h200-transpose-v4", "--limit", 3)["results"]
+    assert any("shared-memory" in hit["id"] for hit in ranked), ranked
     ask("wiki", "wiki", "index")
     ask("wiki", "wiki", "show", "tile-for-cache")
     ask("doctor", "doctor")
