@@ -34,7 +34,8 @@ constexpr std::uint64_t kMostOutput = 1ull << 30;
 /// A kernel often has a loop for the ragged edge beside the one for the bulk, and nested deeper.
 /// The bulk is where a turn of the loop computes most: of the loops that compute and hold no other
 /// that does, the one with the most bits of arithmetic. Integer arithmetic counts only in a kernel
-/// without floating point, since every loop computes addresses. Absent when none computes.
+/// without floating point, since every loop computes addresses. Absent when none computes, and -1
+/// when what computes lies in no loop that was found: in a cycle that is entered in its middle.
 std::optional<int> busiest_loop(const Kernel& kernel, const std::vector<Decoded>& code) {
   std::vector<std::int64_t> floating(kernel.loops.size(), 0), all(kernel.loops.size(), 0);
   for (const BasicBlock& block : kernel.blocks) {
@@ -48,7 +49,12 @@ std::optional<int> busiest_loop(const Kernel& kernel, const std::vector<Decoded>
     }
   }
   const auto computes = [](std::int64_t bits) { return bits > 0; };
-  const auto& bits = std::any_of(floating.begin(), floating.end(), computes) ? floating : all;
+  const bool is_found = std::any_of(floating.begin(), floating.end(), computes);
+  const bool is_there = std::any_of(code.begin(), code.end(), [](const Decoded& decoded) {
+    return decoded.arithmetic != Arithmetic::none && decoded.arithmetic != Arithmetic::integer;
+  });
+  if (is_there && !is_found && !kernel.loops.empty()) return -1;
+  const auto& bits = is_found ? floating : all;
   std::vector<bool> holds_another(kernel.loops.size(), false);
   for (std::size_t i = 0; i < kernel.loops.size(); ++i) {
     if (bits[i] == 0) continue;
@@ -400,8 +406,11 @@ void analyse(Kernel& kernel, const std::vector<Line>& lines, const Object& objec
     region.resize(code.size());
     std::iota(region.begin(), region.end(), 0);
     kernel.notes.emplace_back(
-        "the function has no loop, so isa.loop.* describes all of it: the runtime calls it once a "
-        "work-group");
+        kernel.loops.empty()
+            ? "the function has no loop, so isa.loop.* describes all of it: the runtime calls it "
+              "once a work-group"
+            : "no loop that was found computes in floating point, so isa.loop.* describes all of "
+              "the function");
   }
   kernel.extra =
       region_metrics(code, region, hot >= 0 ? Region::loop : Region::straight_line, frame);
