@@ -298,11 +298,11 @@ Disassembly of section .text:
 
 0000000000001600 <f>:
 ; f():
-; /work/loop.hip:2
+; /src/loop.hip:2
 	s_load_dword s4, s[0:1], 0x8                               // 000000001600: C0020100 00000008
 	s_waitcnt lgkmcnt(0)                                       // 000000001608: BF8CC07F
 	s_cbranch_scc1 6                                           // 00000000160C: BF850006 <f+0x28>
-; /work/loop.hip:3
+; /src/loop.hip:3
 	global_load_dword v1, v0, s[2:3]                           // 000000001610: DC508000 01020000
 	s_waitcnt vmcnt(0)                                         // 000000001618: BF8C0F70
 	v_add_f32_e32 v2, v2, v1                                   // 00000000161C: 04040302
@@ -353,7 +353,7 @@ TEST(AmdText, ReadsDisassembly) {
     EXPECT_EQ(kernel.shared_bytes, std::nullopt);
   }
   const Kernel kernel = only_kernel(kDisassembly);
-  EXPECT_EQ(kernel.instructions[0].source_file, "/work/loop.hip");
+  EXPECT_EQ(kernel.instructions[0].source_file, "/src/loop.hip");
   EXPECT_EQ(kernel.instructions[4].source_line, 3);
 }
 
