@@ -1,6 +1,6 @@
 // burnish's own time an iteration at 100 iterations of history: plan, implement, gate, commit and
-// profile with a device that takes no time. What building, running and judging take on a real device
-// comes on top. Prints the times; fails when an iteration takes more than 50 ms.
+// profile with a device that takes no time. What building, running and judging take on a real
+// device comes on top. Prints the times; fails when an iteration takes more than 50 ms.
 
 #include <algorithm>
 #include <chrono>
@@ -68,7 +68,8 @@ int run() {
       record.performance.verdict = "inconclusive";
       record.git_commit_hash.reset();
       check(workspace.put_record(record).has_value(), "put_record");
-      check(workspace.commit("V: revert", "", version, {"memory/v" + std::to_string(version) + ".json"})
+      check(workspace
+                .commit("V: revert", "", version, {"memory/v" + std::to_string(version) + ".json"})
                 .has_value(),
             "commit");
       for (const char* event : {"plan", "implement", "gate", "restore"}) {
@@ -87,7 +88,8 @@ int run() {
     auto last = start;
     const auto lap = [&](const char* name) {
       const auto now = std::chrono::steady_clock::now();
-      std::printf("  %-10s %7.2f ms\n", name, std::chrono::duration<double, std::milli>(now - last).count());
+      std::printf("  %-10s %7.2f ms\n", name,
+                  std::chrono::duration<double, std::milli>(now - last).count());
       last = now;
     };
     check(loop.plan(tools, scribe).has_value(), "plan");
@@ -100,9 +102,11 @@ int run() {
     check(loop.commit(tools).has_value(), "commit");
     lap("commit");
     totals.push_back(
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+            .count());
     std::printf("iteration  %7.2f ms (%s)\n", totals.back(), record->quality_gate.result.c_str());
-    if (loop.state().value().next == Stage::profile) check(loop.profile(tools).has_value(), "profile");
+    if (loop.state().value().next == Stage::profile)
+      check(loop.profile(tools).has_value(), "profile");
   }
   const double best = *std::min_element(totals.begin(), totals.end());
   std::printf("at 100 iterations of history an iteration takes %.1f ms\n", best);

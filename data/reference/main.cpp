@@ -1,5 +1,5 @@
-// Serves a task's reference to the judge: requests on standard input, answers on standard output, in
-// this machine's byte order. What the reference prints goes to standard error.
+// Serves a task's reference to the judge: requests on standard input, answers on standard output,
+// in this machine's byte order. What the reference prints goes to standard error.
 //
 // request: u32 dims {text, f64} u32 inputs {text, u32 rank, i64 size[rank], f64 element[]}
 //          u32 outputs {text, u32 rank, i64 size[rank]}          text: u32 length, bytes
@@ -97,7 +97,8 @@ int main() {
     for (const auto& entry : out.values) {
       for (std::size_t i = 0; problem.empty() && i < entry.second.size(); ++i) {
         if (std::memcmp(&entry.second[i], &kUnwritten, sizeof(double)) == 0) {
-          problem = "it did not write element " + std::to_string(i) + " of output '" + entry.first + "'";
+          problem =
+              "it did not write element " + std::to_string(i) + " of output '" + entry.first + "'";
         }
       }
     }

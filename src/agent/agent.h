@@ -16,8 +16,8 @@
 
 namespace burnish::agent {
 
-/// What planning may look at: this version's findings and the unmasked history. Masked records are not
-/// in it.
+/// What planning may look at: this version's findings and the unmasked history. Masked records are
+/// not in it.
 struct Situation {
   const workspace::TaskSpec& task;
   const device::DeviceInfo& device;
@@ -25,14 +25,15 @@ struct Situation {
   int version = 0;  ///< to be made
   int parent = 0;   ///< the incumbent
   std::string parent_hash;
-  workspace::Files candidate;                   ///< the incumbent's files
-  workspace::Configuration configuration;       ///< the incumbent's
-  evidence::Subject subject;                    ///< the incumbent's metrics
-  std::vector<evidence::Finding> findings;      ///< ranked
-  std::string evidence_pointer;                 ///< profiles/v3/evidence.json
-  std::vector<workspace::Record> history;       ///< unmasked, sorted
+  workspace::Files candidate;                     ///< the incumbent's files
+  workspace::Configuration configuration;         ///< the incumbent's
+  evidence::Subject subject;                      ///< the incumbent's metrics
+  std::vector<evidence::Finding> findings;        ///< ranked
+  std::string evidence_pointer;                   ///< profiles/v3/evidence.json
+  std::vector<workspace::Record> history;         ///< unmasked, sorted
   std::vector<knowledge::Outcome> outcomes = {};  ///< how cards fared, here and in the shared store
-  std::shared_ptr<const knowledge::ReferenceFolders> references = {};  ///< null: none are configured
+  std::shared_ptr<const knowledge::ReferenceFolders> references =
+      {};  ///< null: none are configured
 };
 
 /// Whether no unmasked record had the same from this source: source, query and finding together.
@@ -69,8 +70,8 @@ class Agent {
 /// burnish's own: searches the tunables of the category with the largest bound.
 std::unique_ptr<Agent> make_tuner();
 
-/// Applies a series of patches (`*.patch`, sorted, each with a plan's front matter before the diff),
-/// one an iteration, so that a recorded story can be run and judged again.
+/// Applies a series of patches (`*.patch`, sorted, each with a plan's front matter before the
+/// diff), one an iteration, so that a recorded story can be run and judged again.
 Result<std::unique_ptr<Agent>> make_replay(const fs::path& folder, workspace::World world);
 
 }  // namespace burnish::agent

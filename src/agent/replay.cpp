@@ -31,8 +31,8 @@ Result<Files> apply_patch(const Files& files, const Step& step, workspace::World
                             {"LC_ALL", "C"}};
   BURNISH_TRY_ASSIGN(ProcessResult result, world.processes.run(spec));
   if (!result.ok())
-    return bad_input(fmt::format("the patch does not apply to this version: {}",
-                                 trim(result.errors)))
+    return bad_input(
+               fmt::format("the patch does not apply to this version: {}", trim(result.errors)))
         .at({step.file.string()})
         .with_hint("a story is replayed from the version that it was recorded on");
   Files patched;
@@ -79,9 +79,8 @@ class Replay : public Agent {
   /// The story goes on after the versions that replay made, whatever the gate said of them.
   static std::size_t next(const Situation& situation) {
     return static_cast<std::size_t>(
-        std::count_if(situation.history.begin(), situation.history.end(), [](const auto& record) {
-          return record.optimization.agent == "replay";
-        }));
+        std::count_if(situation.history.begin(), situation.history.end(),
+                      [](const auto& record) { return record.optimization.agent == "replay"; }));
   }
 
   std::vector<Step> steps_;

@@ -26,7 +26,18 @@ struct Story {
     ASSERT_TRUE(real_file_system().write(folder.path() / name, kFront + diff));
   }
   Situation situation(std::vector<workspace::Record> history) {
-    Situation situation{task, device, cards, 1, 0, "hash", {{"kernel.cl", "one\ntwo\nthree\n"}}, {}, {}, {}, "", std::move(history)};
+    Situation situation{task,
+                        device,
+                        cards,
+                        1,
+                        0,
+                        "hash",
+                        {{"kernel.cl", "one\ntwo\nthree\n"}},
+                        {},
+                        {},
+                        {},
+                        "",
+                        std::move(history)};
     evidence::Finding finding;
     finding.id = "no-reuse";
     finding.category = "tiling";
@@ -37,8 +48,10 @@ struct Story {
 
 TEST(Replay, AppliesThePatchesInOrder) {
   Story story;
-  story.step("01-first.patch", "--- a/kernel.cl\n+++ b/kernel.cl\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n");
-  story.step("02-second.patch", "--- a/kernel.cl\n+++ b/kernel.cl\n@@ -1,3 +1,3 @@\n one\n two\n-three\n+THREE\n");
+  story.step("01-first.patch",
+             "--- a/kernel.cl\n+++ b/kernel.cl\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n");
+  story.step("02-second.patch",
+             "--- a/kernel.cl\n+++ b/kernel.cl\n@@ -1,3 +1,3 @@\n one\n two\n-three\n+THREE\n");
   auto agent = make_replay(story.folder.path(), {});
   ASSERT_TRUE(agent) << agent.error().to_string();
   NoEvaluator evaluator;
@@ -67,7 +80,8 @@ TEST(Replay, AppliesThePatchesInOrder) {
 
 TEST(Replay, RefusesAPatchThatDoesNotApply) {
   Story story;
-  story.step("01.patch", "--- a/kernel.cl\n+++ b/kernel.cl\n@@ -1,3 +1,3 @@\n four\n-five\n+FIVE\n six\n");
+  story.step("01.patch",
+             "--- a/kernel.cl\n+++ b/kernel.cl\n@@ -1,3 +1,3 @@\n four\n-five\n+FIVE\n six\n");
   auto agent = make_replay(story.folder.path(), {});
   ASSERT_TRUE(agent);
   NoEvaluator evaluator;

@@ -56,8 +56,8 @@ std::string what_it_says(const knowledge::Card& card) {
 
 /// How many words of a card's name and title the names and purposes of the tunables hold.
 int closeness(const knowledge::Hit& hit, const std::vector<const Tunable*>& tunables) {
-  static const std::set<std::string> empty_words = {"and",  "are",  "for", "from", "into", "its",
-                                                    "not",  "one",  "that", "the", "use",  "with"};
+  static const std::set<std::string> empty_words = {"and", "are", "for",  "from", "into", "its",
+                                                    "not", "one", "that", "the",  "use",  "with"};
   std::set<std::string> said, of_card;
   for (const Tunable* tunable : tunables)
     for (const auto& word : knowledge::words(tunable->name + " " + tunable->why)) said.insert(word);
@@ -122,19 +122,20 @@ class Tuner : public Agent {
     BURNISH_TRY(search.measure(situation.configuration));
     std::int64_t combinations = 1;
     for (const auto& axis : axes)
-      combinations = std::min<std::int64_t>(combinations * static_cast<std::int64_t>(axis.second.size()),
-                                            1'000'000);
+      combinations = std::min<std::int64_t>(
+          combinations * static_cast<std::int64_t>(axis.second.size()), 1'000'000);
     if (combinations <= kTrialBudget) {
       BURNISH_TRY(search.exhaust(axes, 0, situation.configuration));
     } else {
       BURNISH_TRY(search.descend(axes));
     }
     if (!search.best)
-      return refused("no configuration of " + plan.category + " could be measured, the incumbent's included");
+      return refused("no configuration of " + plan.category +
+                     " could be measured, the incumbent's included");
     workspace::Files files = situation.candidate;
     std::string& launch = files.at(situation.task.launch_file);
-    BURNISH_TRY_ASSIGN(launch, workspace::with_tunables(launch, situation.task.launch_file,
-                                                        *search.best));
+    BURNISH_TRY_ASSIGN(launch,
+                       workspace::with_tunables(launch, situation.task.launch_file, *search.best));
     return files;
   }
 
@@ -191,9 +192,10 @@ class Tuner : public Agent {
     for (const Record& record : situation.history)
       if (record.number == situation.parent && record.performance.latency_us) {
         const double seconds = *record.performance.latency_us * 1e-6;
-        text += fmt::format("; v{} takes {}, so v{} takes at least {} / {:.3g} = {}", situation.parent,
-                            with_prefix(seconds, "s"), situation.version, with_prefix(seconds, "s"),
-                            finding.headroom, with_prefix(seconds / finding.headroom, "s"));
+        text +=
+            fmt::format("; v{} takes {}, so v{} takes at least {} / {:.3g} = {}", situation.parent,
+                        with_prefix(seconds, "s"), situation.version, with_prefix(seconds, "s"),
+                        finding.headroom, with_prefix(seconds / finding.headroom, "s"));
       }
     return text;
   }
@@ -216,8 +218,9 @@ class Tuner : public Agent {
       search.layer = "L1";
       search.query = fmt::format("{} of v{}", finding.id, situation.parent);
       search.finding = what_it_says(*card);
-      search.actionability = fmt::format("{}: {} ({})", i == 0 ? "acted on" : "an alternative, kept for later",
-                                         card->title, hit.why);
+      search.actionability =
+          fmt::format("{}: {} ({})", i == 0 ? "acted on" : "an alternative, kept for later",
+                      card->title, hit.why);
       search.is_new = is_new(search, situation.history);
       plan.search_log.push_back(std::move(search));
       if (i > 0) continue;
@@ -235,10 +238,12 @@ class Tuner : public Agent {
   }
 
   /// Layer 2: files of the reference folders that speak of the same.
-  static void search_folders(const Situation& situation, const evidence::Finding& finding, Plan& plan) {
+  static void search_folders(const Situation& situation, const evidence::Finding& finding,
+                             Plan& plan) {
     if (!situation.references) return;
     std::string query = situation.task.family + " " + finding.category;
-    for (const auto& search : plan.search_log) query += " " + search.source.substr(search.source.find(':') + 1);
+    for (const auto& search : plan.search_log)
+      query += " " + search.source.substr(search.source.find(':') + 1);
     const auto hits = situation.references->search(query, static_cast<int>(kFilesCited));
     if (!hits) return;
     for (const auto& hit : *hits) {
@@ -258,56 +263,66 @@ class Tuner : public Agent {
     static const std::set<std::string> taking = {"register-blocking", "tiling", "unrolling",
                                                  "vectorized-access", "software-pipelining"};
     const auto registers = situation.subject.metrics.value("registers.used");
-    if (situation.subject.vendor != "cpu" && taking.contains(plan.category) && registers && *registers > 0)
-      plan.risks.push_back(fmt::format(
-          "a value that keeps more per thread takes more registers than the {:.0f} of v{}: the gate "
-          "refuses new spills",
-          *registers, situation.parent));
+    if (situation.subject.vendor != "cpu" && taking.contains(plan.category) && registers &&
+        *registers > 0)
+      plan.risks.push_back(
+          fmt::format("a value that keeps more per thread takes more registers than the {:.0f} of "
+                      "v{}: the gate "
+                      "refuses new spills",
+                      *registers, situation.parent));
     if (combinations(tunables) > kTrialBudget)
-      plan.risks.push_back(fmt::format("{} combinations are searched one tunable at a time, {} trials at most: "
-                                       "a pair of values that only pays together may be missed",
-                                       combinations(tunables), kTrialBudget));
+      plan.risks.push_back(
+          fmt::format("{} combinations are searched one tunable at a time, {} trials at most: "
+                      "a pair of values that only pays together may be missed",
+                      combinations(tunables), kTrialBudget));
   }
 
   static std::string notes(const Situation& situation, const evidence::Finding& finding,
                            const std::vector<const Tunable*>& tunables, const Plan& plan) {
     const MetricSet& metrics = situation.subject.metrics;
-    std::string text = fmt::format("\n# v{}: {}\n\n## Input evidence\n\n", plan.version, plan.category);
+    std::string text =
+        fmt::format("\n# v{}: {}\n\n## Input evidence\n\n", plan.version, plan.category);
     for (const auto& other : situation.findings) {
       if (std::find(plan.findings.begin(), plan.findings.end(), other.id) == plan.findings.end())
         continue;
-      text += fmt::format("- **{}** (at most {:.3g}×): {}\n", other.id, other.headroom, other.because);
+      text +=
+          fmt::format("- **{}** (at most {:.3g}×): {}\n", other.id, other.headroom, other.because);
       if (!other.explained_by.empty())
         text += fmt::format("  - a symptom of {}\n", other.explained_by);
       for (const auto& name : other.evidence)
         if (const Metric* metric = metrics.find(name))
-          text += fmt::format("  - `{}` = {}: {}, {}\n", name, value_text(*metric), metric->where.file,
-                              metric->where.locator);
+          text += fmt::format("  - `{}` = {}: {}, {}\n", name, value_text(*metric),
+                              metric->where.file, metric->where.locator);
     }
-    text += fmt::format("\nAll metrics: `{}`.\n\n## Search log\n\n"
-                        "| source | layer | query | finding | new | actionability |\n"
-                        "|---|---|---|---|---|---|\n",
-                        situation.evidence_pointer);
+    text += fmt::format(
+        "\nAll metrics: `{}`.\n\n## Search log\n\n"
+        "| source | layer | query | finding | new | actionability |\n"
+        "|---|---|---|---|---|---|\n",
+        situation.evidence_pointer);
     const auto cell = [](const std::string& content) { return replace_all(content, "|", "\\|"); };
     for (const auto& search : plan.search_log)
-      text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", search.source, search.layer, search.query,
-                          cell(search.finding), search.is_new ? "yes" : "no", cell(search.actionability));
+      text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", search.source, search.layer,
+                          search.query, cell(search.finding), search.is_new ? "yes" : "no",
+                          cell(search.actionability));
     text += fmt::format("\n## The one action\n\n{}.\n\n", plan.action);
     for (const Tunable* tunable : tunables)
       text += fmt::format("- `{}`{}: {} → one of {}\n", tunable->name,
-                          tunable->why.empty() ? "" : " (" + tunable->why + ")", now(situation, *tunable),
-                          join(plan.parameters.at(tunable->name), ", "));
-    text += fmt::format("\nEach configuration that the constraints allow is built, checked and timed briefly; "
-                        "the gate judges the fastest against v{}.\n\n## Expected effect\n\nIt is {}.",
-                        situation.parent, plan.expected);
+                          tunable->why.empty() ? "" : " (" + tunable->why + ")",
+                          now(situation, *tunable), join(plan.parameters.at(tunable->name), ", "));
+    text += fmt::format(
+        "\nEach configuration that the constraints allow is built, checked and timed briefly; "
+        "the gate judges the fastest against v{}.\n\n## Expected effect\n\nIt is {}.",
+        situation.parent, plan.expected);
     if (!plan.signature.empty()) {
       std::vector<std::string> signs;
       for (const auto& signature : plan.signature) {
         const Metric* metric = metrics.find(signature.metric);
-        signs.push_back(fmt::format("`{}` {} ({})", signature.metric, sign_text(signature.direction),
-                                    metric ? "now " + value_text(*metric) : "not measured in this profile"));
+        signs.push_back(
+            fmt::format("`{}` {} ({})", signature.metric, sign_text(signature.direction),
+                        metric ? "now " + value_text(*metric) : "not measured in this profile"));
       }
-      text += fmt::format(" When the change takes hold, the next profile shows {}.", join_and(signs));
+      text +=
+          fmt::format(" When the change takes hold, the next profile shows {}.", join_and(signs));
     }
     text += "\n\n## Risks and rollback\n\n";
     for (const auto& risk : plan.risks) text += fmt::format("- {}\n", risk);

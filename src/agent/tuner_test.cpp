@@ -42,7 +42,9 @@ struct Stage {
                 finding("unroll-it", "unrolling", 2)};
   }
   Situation situation() {
-    Situation made{task, device, cards, 1, 0, "hash", {{"launch.toml", "[tunables]\nA = 1\n"}}, {}, {}, findings, "", history};
+    Situation made{
+        task, device, cards,    1,  0,      "hash", {{"launch.toml", "[tunables]\nA = 1\n"}},
+        {},   {},     findings, "", history};
     for (const auto& item : task.tunables) made.configuration[item.name] = item.initial;
     return made;
   }
@@ -59,7 +61,8 @@ struct Stage {
 class Bowl : public Evaluator {
  public:
   int calls = 0;
-  Result<Trial> evaluate(const workspace::Files&, const workspace::Configuration& configuration) override {
+  Result<Trial> evaluate(const workspace::Files&,
+                         const workspace::Configuration& configuration) override {
     ++calls;
     Trial trial;
     trial.configuration = configuration;

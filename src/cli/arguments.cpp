@@ -36,7 +36,8 @@ Arguments& Arguments::option(const std::string& name, std::string& value, const 
   state_->last = state_->app->add_option(name, value, help);
   return *this;
 }
-Arguments& Arguments::option(const std::string& name, std::int64_t& value, const std::string& help) {
+Arguments& Arguments::option(const std::string& name, std::int64_t& value,
+                             const std::string& help) {
   state_->last = state_->app->add_option(name, value, help)->capture_default_str();
   return *this;
 }
@@ -64,10 +65,10 @@ Arguments& Arguments::flag(const std::string& name, bool& value, const std::stri
   return *this;
 }
 Arguments& Arguments::device_option(Common& common) {
-  state_->last = state_->app
-                     ->add_option("--device", common.device,
-                                  "cuda:0, hip:1, opencl:0, opencl:pocl or auto")
-                     ->capture_default_str();
+  state_->last =
+      state_->app
+          ->add_option("--device", common.device, "cuda:0, hip:1, opencl:0, opencl:pocl or auto")
+          ->capture_default_str();
   return *this;
 }
 
@@ -85,7 +86,8 @@ void Arguments::action(Action action) {
 }
 
 struct CommandLine::State {
-  CLI::App app{"burnish takes a GPU kernel that is right and makes it fast, one measured step at a time."};
+  CLI::App app{
+      "burnish takes a GPU kernel that is right and makes it fast, one measured step at a time."};
   std::optional<Arguments::Action> chosen;
 };
 
@@ -135,7 +137,8 @@ Result<std::optional<Arguments::Action>> CommandLine::parse(int argc, char** arg
   } catch (const CLI::ParseError& error) {
     std::vector<std::string> names;
     collect_names(app, names);
-    std::string hint = "`burnish --help` lists the verbs, `burnish VERB --help` the arguments of one";
+    std::string hint =
+        "`burnish --help` lists the verbs, `burnish VERB --help` the arguments of one";
     for (int i = 1; i < argc; ++i) {
       const std::string word = argv[i];
       if (word.size() < 2 || std::find(names.begin(), names.end(), word) != names.end()) continue;

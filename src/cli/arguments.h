@@ -34,7 +34,8 @@ class Arguments {
   Arguments& option(const std::string& name, std::string& value, const std::string& help);
   Arguments& option(const std::string& name, std::int64_t& value, const std::string& help);
   Arguments& option(const std::string& name, double& value, const std::string& help);
-  Arguments& option(const std::string& name, std::optional<std::int64_t>& value, const std::string& help);
+  Arguments& option(const std::string& name, std::optional<std::int64_t>& value,
+                    const std::string& help);
   Arguments& option(const std::string& name, std::optional<double>& value, const std::string& help);
   Arguments& options(const std::string& name, std::vector<std::string>& values,
                      const std::string& help);

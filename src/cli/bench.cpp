@@ -20,21 +20,24 @@ struct BenchArguments {
 
 Result<int> bench_versions(const Common& common, BenchArguments& arguments) {
   BURNISH_TRY_ASSIGN(auto workspace, open_to_read(common.folder));
-  BURNISH_TRY_ASSIGN(auto reference,
-                     measure::open_reference(workspace.folder() / workspace.task().reference_file,
-                                             workspace.cache_folder() / "reference", real_process_runner()));
+  BURNISH_TRY_ASSIGN(
+      auto reference,
+      measure::open_reference(workspace.folder() / workspace.task().reference_file,
+                              workspace.cache_folder() / "reference", real_process_runner()));
   const auto task = loop::judged_task(workspace.task(), reference);
   BURNISH_TRY_ASSIGN(auto bench, open_bench(common, workspace));
   const std::string& arch = bench.device->info().arch;
   std::vector<measure::Candidate> candidates;
   if (arguments.versions.empty()) {
     BURNISH_TRY_ASSIGN(const auto files, workspace.candidate());
-    BURNISH_TRY_ASSIGN(auto candidate, loop::judged_candidate(workspace.task(), files, "working tree", arch));
+    BURNISH_TRY_ASSIGN(auto candidate,
+                       loop::judged_candidate(workspace.task(), files, "working tree", arch));
     candidates.push_back(std::move(candidate));
   }
   for (const auto& version : arguments.versions) {
     BURNISH_TRY_ASSIGN(const auto files, loop::files_of(workspace, version));
-    BURNISH_TRY_ASSIGN(auto candidate, loop::judged_candidate(workspace.task(), files, version, arch));
+    BURNISH_TRY_ASSIGN(auto candidate,
+                       loop::judged_candidate(workspace.task(), files, version, arch));
     candidates.push_back(std::move(candidate));
   }
   bench.observer->progress("measuring this device's ceilings");
@@ -47,13 +50,17 @@ Result<int> bench_versions(const Common& common, BenchArguments& arguments) {
   bench.observer.reset();
 
   Json json = measure::to_json(result);
-  report::TextTable table({"version", "workload", "p50", "p5", "p95", "rate", "bandwidth", "compute", "copy"});
-  std::string csv = "version,workload,p50_s,p5_s,p95_s,flops,bandwidth,compute_utilization,bandwidth_utilization\n";
+  report::TextTable table(
+      {"version", "workload", "p50", "p5", "p95", "rate", "bandwidth", "compute", "copy"});
+  std::string csv =
+      "version,workload,p50_s,p5_s,p95_s,flops,bandwidth,compute_utilization,bandwidth_"
+      "utilization\n";
   for (std::size_t i = 0; i < result.results.size(); ++i) {
     const auto& timing = result.results[i];
     for (const auto& workload : task.workloads) {
       if (workload.name != timing.workload) continue;
-      BURNISH_TRY_ASSIGN(const auto roof, loop::workload_roofline(task, workload, timing.latency.p50, roofs));
+      BURNISH_TRY_ASSIGN(const auto roof,
+                         loop::workload_roofline(task, workload, timing.latency.p50, roofs));
       json["results"][i]["utilization"] = {{"compute", roof.compute_utilization},
                                            {"bandwidth", roof.bandwidth_utilization}};
       table.row({timing.version, timing.workload, with_prefix(timing.latency.p50, "s"),
@@ -82,8 +89,8 @@ Result<int> bench_versions(const Common& common, BenchArguments& arguments) {
                       measure::to_string(item.verdict)});
       print("\n" + compared.text(terminal_columns()));
     }
-    print(fmt::format("\n{}; {}; A against A [{:.4f}, {:.4f}]; an empty launch takes {}\n", result.device,
-                      result.method.text(), result.noise.low, result.noise.high,
+    print(fmt::format("\n{}; {}; A against A [{:.4f}, {:.4f}]; an empty launch takes {}\n",
+                      result.device, result.method.text(), result.noise.low, result.noise.high,
                       with_prefix(result.launch_floor, "s")));
     for (const auto& warning : result.warnings) print("warning: " + warning + "\n");
   }
@@ -102,7 +109,8 @@ void add_bench(CommandLine& line, Common& common) {
   auto arguments = line.verb("bench", "time versions and compare them with the first");
   arguments.positionals("VERSION", values->versions, "v0 v3 …; default: the working tree");
   arguments.options("--workloads", values->workloads, "only these workloads");
-  arguments.option("--precision", values->options.precision, "half-width of the interval to reach, relative");
+  arguments.option("--precision", values->options.precision,
+                   "half-width of the interval to reach, relative");
   arguments.option("--minimum-gain", values->options.minimum_gain, "smaller gains are no gain");
   arguments.option("--seconds", values->options.largest_seconds, "at most this long a workload");
   arguments.flag("--csv", values->csv, "print CSV");

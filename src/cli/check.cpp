@@ -22,18 +22,20 @@ Result<int> lint_task(const Common& common, const measure::Task& task) {
     print_json(measure::to_json(lint));
   } else {
     for (const auto& weakness : lint.weaknesses)
-      print(fmt::format("weak: {} (workload {})\n  tighten: {}\n", weakness.what, weakness.workload, weakness.tighten));
-    print(fmt::format("{} null candidates and perturbations tried, {} weaknesses\n", lint.tried.size(),
-                      lint.weaknesses.size()));
+      print(fmt::format("weak: {} (workload {})\n  tighten: {}\n", weakness.what, weakness.workload,
+                        weakness.tighten));
+    print(fmt::format("{} null candidates and perturbations tried, {} weaknesses\n",
+                      lint.tried.size(), lint.weaknesses.size()));
   }
   return lint.weaknesses.empty() ? 0 : exit_code(ErrorKind::refused);
 }
 
 Result<int> check(const Common& common, const CheckOptions& options) {
   BURNISH_TRY_ASSIGN(auto workspace, open_to_read(common.folder));
-  BURNISH_TRY_ASSIGN(auto reference,
-                     measure::open_reference(workspace.folder() / workspace.task().reference_file,
-                                             workspace.cache_folder() / "reference", real_process_runner()));
+  BURNISH_TRY_ASSIGN(
+      auto reference,
+      measure::open_reference(workspace.folder() / workspace.task().reference_file,
+                              workspace.cache_folder() / "reference", real_process_runner()));
   const auto task = loop::judged_task(workspace.task(), reference);
   if (options.lint) return lint_task(common, task);
   std::string label = "the working tree";
@@ -43,8 +45,8 @@ Result<int> check(const Common& common, const CheckOptions& options) {
     label = options.version;
   }
   BURNISH_TRY_ASSIGN(auto bench, open_bench(common, workspace));
-  BURNISH_TRY_ASSIGN(const auto candidate,
-                     loop::judged_candidate(workspace.task(), files, label, bench.device->info().arch));
+  BURNISH_TRY_ASSIGN(const auto candidate, loop::judged_candidate(workspace.task(), files, label,
+                                                                  bench.device->info().arch));
   bench.observer->progress("checking " + label);
   BURNISH_TRY_ASSIGN(const auto verification,
                      measure::verify(*bench.device, task, candidate, {}, {}, real_random()));
@@ -54,10 +56,11 @@ Result<int> check(const Common& common, const CheckOptions& options) {
   } else {
     for (const auto& item : verification.checks)
       if (common.verbose || item.verdict != measure::Verdict::pass)
-        print(fmt::format("{:<5} {} with {}{}\n", measure::to_string(item.verdict), item.name, item.inputs,
-                          item.why.empty() ? "" : ": " + item.why));
-    print(fmt::format("{}: {}, {} checks in {:.1f} s{}\n", label, measure::to_string(verification.verdict),
-                      verification.checks.size(), verification.seconds,
+        print(fmt::format("{:<5} {} with {}{}\n", measure::to_string(item.verdict), item.name,
+                          item.inputs, item.why.empty() ? "" : ": " + item.why));
+    print(fmt::format("{}: {}, {} checks in {:.1f} s{}\n", label,
+                      measure::to_string(verification.verdict), verification.checks.size(),
+                      verification.seconds,
                       verification.why.empty() ? "" : ": " + verification.why));
   }
   return verification.verdict == measure::Verdict::pass      ? 0

@@ -21,11 +21,13 @@ void add_doctor(CommandLine& line, Common& common) {
     }
     report::TextTable devices({"device", "backend", "architecture", "memory", "name"});
     for (const auto& device : diagnosis.devices)
-      devices.row({device.id, device.backend, device.arch, with_binary_prefix(device.memory_bytes), device.name});
+      devices.row({device.id, device.backend, device.arch, with_binary_prefix(device.memory_bytes),
+                   device.name});
     print(diagnosis.devices.empty() ? "no device\n" : devices.text(terminal_columns()));
     report::TextTable tools({"tool", "for", "version or how to get it"});
     for (const auto& tool : diagnosis.tools)
-      tools.row({(tool.ok ? "✓ " : "✗ ") + tool.name, tool.purpose, tool.ok ? tool.version : tool.hint});
+      tools.row(
+          {(tool.ok ? "✓ " : "✗ ") + tool.name, tool.purpose, tool.ok ? tool.version : tool.hint});
     print("\n" + tools.text(terminal_columns()));
     print("\nisolation of candidates: " + diagnosis.isolation + "\n");
     for (const auto& problem : diagnosis.problems) print("problem: " + problem + "\n");

@@ -15,16 +15,18 @@ std::string kernel_text(const evidence::KernelEvidence& kernel, const Common& co
   if (!kernel.device.arch.empty()) out += " (" + kernel.device.arch + ")";
   if (!kernel.id.empty()) out += ", " + kernel.id;
   if (kernel.launch.grid && kernel.launch.block)
-    out += fmt::format(", grid {}x{}x{}, block {}x{}x{}", (*kernel.launch.grid)[0], (*kernel.launch.grid)[1],
-                       (*kernel.launch.grid)[2], (*kernel.launch.block)[0], (*kernel.launch.block)[1],
-                       (*kernel.launch.block)[2]);
+    out +=
+        fmt::format(", grid {}x{}x{}, block {}x{}x{}", (*kernel.launch.grid)[0],
+                    (*kernel.launch.grid)[1], (*kernel.launch.grid)[2], (*kernel.launch.block)[0],
+                    (*kernel.launch.block)[1], (*kernel.launch.block)[2]);
   out += "\n";
   for (const auto& finding : kernel.verdicts.findings) {
-    out += fmt::format("  {:<6} {} [{}], at most {:.2f}x\n", finding.severity, finding.id, finding.category,
-                       finding.headroom);
+    out += fmt::format("  {:<6} {} [{}], at most {:.2f}x\n", finding.severity, finding.id,
+                       finding.category, finding.headroom);
     out += fmt::format("         {}\n         -> {}\n", finding.because, finding.action);
     if (!finding.location.empty()) out += fmt::format("         at {}\n", finding.location);
-    if (!finding.cards.empty()) out += fmt::format("         cards: {}\n", join(finding.cards, ", "));
+    if (!finding.cards.empty())
+      out += fmt::format("         cards: {}\n", join(finding.cards, ", "));
   }
   if (kernel.verdicts.findings.empty()) out += "  no finding\n";
   for (const auto& statement : kernel.statements) out += "  note: " + statement + "\n";
@@ -41,8 +43,8 @@ std::string kernel_text(const evidence::KernelEvidence& kernel, const Common& co
     for (const auto& [name, metric] : kernel.metrics.all())
       out += fmt::format("    {} = {} {}  ({}, {}{})\n", name,
                          metric.unit == "text" ? metric.text : number_text(metric.value),
-                         metric.unit == "1" || metric.unit == "text" ? "" : metric.unit, metric.where.file,
-                         metric.where.locator,
+                         metric.unit == "1" || metric.unit == "text" ? "" : metric.unit,
+                         metric.where.file, metric.where.locator,
                          metric.where.raw_name.empty() ? "" : ", " + metric.where.raw_name);
   }
   return out;
@@ -52,8 +54,11 @@ std::string kernel_text(const evidence::KernelEvidence& kernel, const Common& co
 
 void add_evidence(CommandLine& line, Common& common) {
   auto files = std::make_shared<std::vector<std::string>>();
-  auto arguments = line.verb("evidence", "read profiler artefacts and code; say what is wrong and by how much");
-  arguments.positionals("FILE", *files, "any profiler artefact, code object, assembly or disassembly").required();
+  auto arguments =
+      line.verb("evidence", "read profiler artefacts and code; say what is wrong and by how much");
+  arguments
+      .positionals("FILE", *files, "any profiler artefact, code object, assembly or disassembly")
+      .required();
   arguments.action([&common, files]() -> Result<int> {
     BURNISH_TRY_ASSIGN(const auto rules, evidence::Rules::load());
     std::vector<fs::path> paths(files->begin(), files->end());

@@ -12,12 +12,17 @@ void add_init(CommandLine& line, Common& common) {
     std::string name, from;
   };
   auto options = std::make_shared<Options>();
-  auto arguments = line.verb("init", "make a workspace from a folder with a task, a kernel and a reference");
+  auto arguments =
+      line.verb("init", "make a workspace from a folder with a task, a kernel and a reference");
   arguments.positional("NAME", options->name, "the workspace to make").required();
-  arguments.option("--from", options->from, "folder with burnish.toml, the kernel, launch.toml and the reference").required();
+  arguments
+      .option("--from", options->from,
+              "folder with burnish.toml, the kernel, launch.toml and the reference")
+      .required();
   arguments.action([&common, options]() -> Result<int> {
-    BURNISH_TRY_ASSIGN(const auto workspace,
-                       workspace::Workspace::create(fs::path(common.folder) / options->name, options->from, {}));
+    BURNISH_TRY_ASSIGN(
+        const auto workspace,
+        workspace::Workspace::create(fs::path(common.folder) / options->name, options->from, {}));
     if (common.json)
       print_json({{"workspace", workspace.folder().string()}});
     else

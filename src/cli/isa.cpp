@@ -70,14 +70,20 @@ Json kernel_json(const isa::Kernel& kernel, const evidence::Rules& rules) {
   json["loops"] = Json::array();
   const int hot = isa::hot_loop(kernel);
   for (const auto& loop : kernel.loops)
-    json["loops"].push_back({{"id", loop.id}, {"depth", loop.depth}, {"hot", loop.id == hot},
-                             {"blocks", loop.blocks.size()}, {"instructions", loop.instructions},
-                             {"classes", loop.classes}, {"widths", widths_json(loop.widths)},
+    json["loops"].push_back({{"id", loop.id},
+                             {"depth", loop.depth},
+                             {"hot", loop.id == hot},
+                             {"blocks", loop.blocks.size()},
+                             {"instructions", loop.instructions},
+                             {"classes", loop.classes},
+                             {"widths", widths_json(loop.widths)},
                              {"extra", loop.extra}});
   if (!kernel.extra.empty()) json["extra"] = kernel.extra;
   if (const auto occupancy = occupancy_of(kernel))
-    json["occupancy"] = {{"limiter", occupancy->limiter}, {"waves", occupancy->waves_per_simd},
-                         {"pct", occupancy->pct}, {"model", occupancy->model}};
+    json["occupancy"] = {{"limiter", occupancy->limiter},
+                         {"waves", occupancy->waves_per_simd},
+                         {"pct", occupancy->pct},
+                         {"model", occupancy->model}};
   const std::string vendor = kernel.arch.starts_with("sm_")   ? "nvidia"
                              : kernel.arch.starts_with("gfx") ? "amd"
                                                               : "cpu";
@@ -98,12 +104,14 @@ std::string counts_text(const std::map<std::string, std::int64_t>& counts) {
 std::string widths_text(const isa::Widths& widths) {
   std::vector<std::string> parts;
   for (const auto& [kind, histogram] : widths)
-    for (const auto& [bits, count] : histogram) parts.push_back(fmt::format("{} {} b × {}", kind, bits, count));
+    for (const auto& [bits, count] : histogram)
+      parts.push_back(fmt::format("{} {} b × {}", kind, bits, count));
   return join(parts, ", ");
 }
 
 std::string kernel_text(const isa::Kernel& kernel, const evidence::Rules& rules) {
-  std::string out = fmt::format("\n{} ({}), {} instructions\n", kernel.name, kernel.arch, kernel.instructions.size());
+  std::string out = fmt::format("\n{} ({}), {} instructions\n", kernel.name, kernel.arch,
+                                kernel.instructions.size());
   std::vector<std::string> resources;
   const auto put = [&](const char* name, const std::optional<std::int64_t>& value) {
     if (value) resources.push_back(fmt::format("{} {}", name, *value));
@@ -118,23 +126,27 @@ std::string kernel_text(const isa::Kernel& kernel, const evidence::Rules& rules)
   put("spill stores", kernel.spill_stores);
   if (!resources.empty()) out += "  resources   " + join(resources, ", ") + "\n";
   if (const auto occupancy = occupancy_of(kernel))
-    out += fmt::format("  occupancy   {} waves a SIMD, {:.1f} %, limited by {} ({})\n", occupancy->waves_per_simd,
-                       occupancy->pct, occupancy->limiter, occupancy->model);
+    out += fmt::format("  occupancy   {} waves a SIMD, {:.1f} %, limited by {} ({})\n",
+                       occupancy->waves_per_simd, occupancy->pct, occupancy->limiter,
+                       occupancy->model);
   if (!kernel.classes.empty()) out += "  classes     " + counts_text(kernel.classes) + "\n";
   if (!kernel.widths.empty()) out += "  widths      " + widths_text(kernel.widths) + "\n";
   if (!kernel.cross_lane.empty()) out += "  cross lane  " + counts_text(kernel.cross_lane) + "\n";
-  if (!kernel.matrix_shapes.empty()) out += "  matrix      " + counts_text(kernel.matrix_shapes) + "\n";
+  if (!kernel.matrix_shapes.empty())
+    out += "  matrix      " + counts_text(kernel.matrix_shapes) + "\n";
   const int hot = isa::hot_loop(kernel);
   for (const auto& loop : kernel.loops) {
-    out += fmt::format("  {} {:<3} depth {}, {} instructions: {}\n", loop.id == hot ? "hot loop" : "loop    ",
-                       loop.id, loop.depth, loop.instructions, counts_text(loop.classes));
+    out += fmt::format("  {} {:<3} depth {}, {} instructions: {}\n",
+                       loop.id == hot ? "hot loop" : "loop    ", loop.id, loop.depth,
+                       loop.instructions, counts_text(loop.classes));
     if (loop.id != hot) continue;
     std::vector<std::string> parts;
     for (const auto& [name, value] : loop.extra)
       if (value != 0) parts.push_back(fmt::format("{} {}", name, number_text(value)));
     if (!parts.empty()) out += "              " + join(parts, ", ") + "\n";
   }
-  if (!kernel.unknown_opcodes.empty()) out += "  unknown     " + counts_text(kernel.unknown_opcodes) + "\n";
+  if (!kernel.unknown_opcodes.empty())
+    out += "  unknown     " + counts_text(kernel.unknown_opcodes) + "\n";
   for (const auto& note : kernel.notes) out += "  note: " + note + "\n";
   const std::string vendor = kernel.arch.starts_with("sm_")   ? "nvidia"
                              : kernel.arch.starts_with("gfx") ? "amd"
@@ -159,7 +171,8 @@ Result<isa::Reading> read(const std::string& file, const IsaOptions& options) {
     return !std::regex_search(kernel.name, pattern) && !std::regex_search(kernel.symbol, pattern);
   });
   if (reading.kernels.empty())
-    return bad_input(fmt::format("none of the {} kernels matches \"{}\"", before, options.kernel)).at({file});
+    return bad_input(fmt::format("none of the {} kernels matches \"{}\"", before, options.kernel))
+        .at({file});
   return reading;
 }
 
@@ -175,9 +188,12 @@ Result<int> show_diff(const Common& common, const IsaOptions& options) {
     Json json = {{"identical", diff.identical}, {"kernels", Json::array()}};
     for (const auto& kernel : diff.kernels) {
       Json changed = Json::object();
-      for (const auto& [name, values] : kernel.changed) changed[name] = {values.first, values.second};
-      json["kernels"].push_back({{"name", kernel.name}, {"identical", kernel.identical},
-                                 {"changed", changed}, {"summary", kernel.summary}});
+      for (const auto& [name, values] : kernel.changed)
+        changed[name] = {values.first, values.second};
+      json["kernels"].push_back({{"name", kernel.name},
+                                 {"identical", kernel.identical},
+                                 {"changed", changed},
+                                 {"summary", kernel.summary}});
     }
     json["only_before"] = diff.only_before;
     json["only_after"] = diff.only_after;
@@ -188,7 +204,8 @@ Result<int> show_diff(const Common& common, const IsaOptions& options) {
   for (const auto& kernel : diff.kernels) {
     print(fmt::format("{}: {}\n", kernel.name, kernel.summary));
     for (const auto& [name, values] : kernel.changed)
-      print(fmt::format("  {:<32} {} -> {}\n", name, number_text(values.first), number_text(values.second)));
+      print(fmt::format("  {:<32} {} -> {}\n", name, number_text(values.first),
+                        number_text(values.second)));
   }
   for (const auto& name : diff.only_before) print("only before: " + name + "\n");
   for (const auto& name : diff.only_after) print("only after: " + name + "\n");
@@ -215,8 +232,10 @@ void add_isa(CommandLine& line, Common& common) {
         if (!common.json) say(common, "warning: " + warning);
       }
       for (const auto& kernel : reading.kernels) {
-        if (common.json) json["kernels"].push_back(kernel_json(kernel, rules));
-        else print(kernel_text(kernel, rules));
+        if (common.json)
+          json["kernels"].push_back(kernel_json(kernel, rules));
+        else
+          print(kernel_text(kernel, rules));
       }
     }
     if (common.json) print_json(json);

@@ -37,8 +37,9 @@ Result<int> parse_version(const std::string& text) {
 Result<int> read(const Common& common, const MemoryOptions& options) {
   BURNISH_TRY_ASSIGN(const auto workspace, open_to_read(common.folder));
   BURNISH_TRY_ASSIGN(const int version, parse_version(options.version));
-  BURNISH_TRY_ASSIGN(const Json value, workspace::memory_read(workspace, version, options.field,
-                                                              options.masked ? Masked::show : Masked::refuse));
+  BURNISH_TRY_ASSIGN(const Json value,
+                     workspace::memory_read(workspace, version, options.field,
+                                            options.masked ? Masked::show : Masked::refuse));
   print_json(value);
   return 0;
 }
@@ -52,9 +53,13 @@ Result<int> mask(const Common& common, const MemoryOptions& options, workspace::
   }
   BURNISH_TRY_ASSIGN(const auto records, workspace::memory_mask(workspace, versions, masking));
   Json json = Json::array();
-  for (const auto& record : records) json.push_back({{"version", record.version}, {"masked", record.masked}});
-  if (common.json) print_json(json);
-  else print(join(options.versions, ", ") + (masking == workspace::Masking::mask ? " masked\n" : " unmasked\n"));
+  for (const auto& record : records)
+    json.push_back({{"version", record.version}, {"masked", record.masked}});
+  if (common.json)
+    print_json(json);
+  else
+    print(join(options.versions, ", ") +
+          (masking == workspace::Masking::mask ? " masked\n" : " unmasked\n"));
   return 0;
 }
 
@@ -68,7 +73,8 @@ Result<int> summary(const Common& common) {
   const auto number = [](const std::optional<double>& value, const char* format) {
     return value ? fmt::format(fmt::runtime(format), *value) : std::string();
   };
-  report::TextTable table({"version", "category", "gate", "verdict", "latency, µs", "TFLOPS", "GB/s", "times v0", "commit"});
+  report::TextTable table({"version", "category", "gate", "verdict", "latency, µs", "TFLOPS",
+                           "GB/s", "times v0", "commit"});
   for (const auto& row : rows)
     table.row({row.version + (row.masked ? " (masked)" : ""), row.category, row.gate, row.verdict,
                number(row.latency_us, "{:.5g}"), number(row.tflops, "{:.4g}"),
@@ -83,18 +89,21 @@ void add_import(CommandLine& line, Common& common) {
     std::string from, to;
   };
   auto options = std::make_shared<Options>();
-  auto arguments = line.verb("import", "make a workspace from one of an agent skill, or of burnish");
+  auto arguments =
+      line.verb("import", "make a workspace from one of an agent skill, or of burnish");
   arguments.positional("DIR", options->from, "the workspace to read").required();
   arguments.option("--to", options->to, "the workspace to make (default: the name of DIR, here)");
   arguments.action([&common, options]() -> Result<int> {
     const fs::path from = fs::path(options->from).lexically_normal();
-    const fs::path to = fs::path(common.folder) / (options->to.empty() ? from.filename() : fs::path(options->to));
+    const fs::path to =
+        fs::path(common.folder) / (options->to.empty() ? from.filename() : fs::path(options->to));
     BURNISH_TRY_ASSIGN(const auto report, workspace::import_skill_workspace(from, to, {}));
     if (common.json) {
       print_json(workspace::to_json(report));
       return 0;
     }
-    print(fmt::format("{}: {} records, up to v{}\n", report.folder.string(), report.records, report.last));
+    print(fmt::format("{}: {} records, up to v{}\n", report.folder.string(), report.records,
+                      report.last));
     for (const auto& name : report.renamed) print("  " + name + "\n");
     for (const auto& odd : report.odd)
       print(fmt::format("  odd value kept: v{} {} = {}\n", odd.version, odd.pointer, odd.value));
@@ -122,8 +131,9 @@ void add_memory(CommandLine& line, Common& common) {
     BURNISH_TRY_ASSIGN(auto workspace, open_to_write(common));
     BURNISH_TRY_ASSIGN(const int version, parse_version(options->version));
     BURNISH_TRY_ASSIGN(const auto record,
-                       workspace::memory_create(workspace, version, options->force ? workspace::Overwrite::yes
-                                                                                   : workspace::Overwrite::no));
+                       workspace::memory_create(
+                           workspace, version,
+                           options->force ? workspace::Overwrite::yes : workspace::Overwrite::no));
     print_json(workspace::to_json(record));
     return 0;
   });
@@ -136,11 +146,13 @@ void add_memory(CommandLine& line, Common& common) {
 
   auto update = memory.verb("update", "set values of a record");
   update.positional("VERSION", options->version, "v3").required();
-  update.positionals("FIELD=VALUE", options->assignments, "dotted paths: quality_gate.result=PASS").required();
+  update.positionals("FIELD=VALUE", options->assignments, "dotted paths: quality_gate.result=PASS")
+      .required();
   update.action([&common, options]() -> Result<int> {
     BURNISH_TRY_ASSIGN(auto workspace, open_to_write(common));
     BURNISH_TRY_ASSIGN(const int version, parse_version(options->version));
-    BURNISH_TRY_ASSIGN(const auto record, workspace::memory_update(workspace, version, options->assignments));
+    BURNISH_TRY_ASSIGN(const auto record,
+                       workspace::memory_update(workspace, version, options->assignments));
     print_json(workspace::to_json(record));
     return 0;
   });
@@ -150,7 +162,8 @@ void add_memory(CommandLine& line, Common& common) {
   masking.action([&common, options] { return mask(common, *options, workspace::Masking::mask); });
   auto unmasking = memory.verb("unmask", "show records to planning again");
   unmasking.positionals("VERSION", options->versions, "v3 v5").required();
-  unmasking.action([&common, options] { return mask(common, *options, workspace::Masking::unmask); });
+  unmasking.action(
+      [&common, options] { return mask(common, *options, workspace::Masking::unmask); });
 
   memory.verb("summary", "all records, a line each").action([&common] { return summary(common); });
   memory.verb("latest", "the newest unmasked record").action([&common]() -> Result<int> {
@@ -159,17 +172,18 @@ void add_memory(CommandLine& line, Common& common) {
     print_json(workspace::to_json(record));
     return 0;
   });
-  memory.verb("list", "which versions there are, and which are masked").action([&common]() -> Result<int> {
-    BURNISH_TRY_ASSIGN(const auto workspace, open_to_read(common.folder));
-    BURNISH_TRY_ASSIGN(const auto records, workspace::memory_list(workspace, Masked::show));
-    Json json = Json::array();
-    for (const auto& record : records) {
-      json.push_back({{"version", record.version}, {"masked", record.masked}});
-      if (!common.json) print(record.version + (record.masked ? " (masked)\n" : "\n"));
-    }
-    if (common.json) print_json(json);
-    return 0;
-  });
+  memory.verb("list", "which versions there are, and which are masked")
+      .action([&common]() -> Result<int> {
+        BURNISH_TRY_ASSIGN(const auto workspace, open_to_read(common.folder));
+        BURNISH_TRY_ASSIGN(const auto records, workspace::memory_list(workspace, Masked::show));
+        Json json = Json::array();
+        for (const auto& record : records) {
+          json.push_back({{"version", record.version}, {"masked", record.masked}});
+          if (!common.json) print(record.version + (record.masked ? " (masked)\n" : "\n"));
+        }
+        if (common.json) print_json(json);
+        return 0;
+      });
   add_import(line, common);
 }
 

@@ -15,7 +15,8 @@ void add_run(CommandLine& line, Common& common) {
   arguments.device_option(common);
   arguments.option("--agent", options->agent, "tuner or replay");
   arguments.option("--replay", options->replay, "folder with the patches of a recorded story");
-  arguments.option("--max-iterations", options->iterations, "judged versions at most (default: the task's)");
+  arguments.option("--max-iterations", options->iterations,
+                   "judged versions at most (default: the task's)");
   arguments.flag("--resume", options->resume, "go on although the workspace has stopped");
   arguments.action([&common, options]() -> Result<int> {
     std::unique_ptr<agent::Agent> agent;

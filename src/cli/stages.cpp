@@ -26,28 +26,34 @@ Result<std::unique_ptr<agent::Agent>> open_agent(const StageOptions& options) {
 }
 
 Json plan_json(const workspace::Plan& plan) {
-  return {{"version", fmt::format("v{}", plan.version)}, {"category", plan.category},
-          {"action", plan.action},   {"findings", plan.findings}, {"bound", plan.bound},
-          {"expected", plan.expected}, {"file", fmt::format("plans/v{}_plan.md", plan.version)}};
+  return {{"version", fmt::format("v{}", plan.version)},
+          {"category", plan.category},
+          {"action", plan.action},
+          {"findings", plan.findings},
+          {"bound", plan.bound},
+          {"expected", plan.expected},
+          {"file", fmt::format("plans/v{}_plan.md", plan.version)}};
 }
 
 void show_plan(const Common& common, const workspace::Plan& plan) {
   if (common.json)
     print_json(plan_json(plan));
   else
-    print(fmt::format("v{} {}: {}\n{}\nplans/v{}_plan.md\n", plan.version, plan.category, plan.action,
-                      plan.expected, plan.version));
+    print(fmt::format("v{} {}: {}\n{}\nplans/v{}_plan.md\n", plan.version, plan.category,
+                      plan.action, plan.expected, plan.version));
 }
 
 Result<int> do_baseline(const Common& common, const StageOptions& options) {
   BURNISH_TRY_ASSIGN(auto loop, open_loop(common, common.folder));
   BURNISH_TRY_ASSIGN(auto bench, open_bench(common, loop->workspace()));
   auto tools = bench.tools();
-  BURNISH_TRY(loop->baseline(tools, options.allow_weak ? loop::Loop::AllowWeak::yes
-                                                       : loop::Loop::AllowWeak::no));
+  BURNISH_TRY(loop->baseline(
+      tools, options.allow_weak ? loop::Loop::AllowWeak::yes : loop::Loop::AllowWeak::no));
   BURNISH_TRY_ASSIGN(const auto records, loop->workspace().records());
-  if (common.json) print_json(workspace::to_json(records.back()));
-  else print("baseline_report.md\n");
+  if (common.json)
+    print_json(workspace::to_json(records.back()));
+  else
+    print("baseline_report.md\n");
   return 0;
 }
 
@@ -59,8 +65,9 @@ Result<int> do_profile(const Common& common, const loop::Profiling& profiling) {
   BURNISH_TRY_ASSIGN(const auto state, loop->state());
   BURNISH_TRY(loop->profile(tools));
   const fs::path folder = loop->workspace().profile_folder(state.incumbent);
-  BURNISH_TRY_ASSIGN(const std::string text,
-                     real_file_system().read(folder / (common.json ? "evidence.json" : "summary.txt")));
+  BURNISH_TRY_ASSIGN(
+      const std::string text,
+      real_file_system().read(folder / (common.json ? "evidence.json" : "summary.txt")));
   print(text);
   return 0;
 }
@@ -126,7 +133,8 @@ Result<int> do_implement(const Common& common, const StageOptions& options) {
   BURNISH_TRY_ASSIGN(const auto state, loop->state());
   const auto due = loop::todo(state, loop->workspace().task()).front();
   if (common.json)
-    print_json({{"version", fmt::format("v{}", state.version)}, {"stage", loop::to_string(state.next)}});
+    print_json(
+        {{"version", fmt::format("v{}", state.version)}, {"stage", loop::to_string(state.next)}});
   else
     print("next: " + due.verb + "\n");
   return 0;
@@ -141,7 +149,8 @@ Result<int> do_gate(const Common& common) {
     print_json(workspace::to_json(record));
   } else {
     print(fmt::format("{} {}\n", record.version, record.quality_gate.result));
-    for (const auto& [part, text] : record.quality_gate.parts) print(fmt::format("  {}: {}\n", part, text));
+    for (const auto& [part, text] : record.quality_gate.parts)
+      print(fmt::format("  {}: {}\n", part, text));
   }
   return record.quality_gate.result == "PASS"           ? 0
          : record.quality_gate.result == "TIMEOUT_FAIL" ? exit_code(ErrorKind::timeout)
@@ -155,9 +164,12 @@ Result<int> do_commit(const Common& common) {
   BURNISH_TRY_ASSIGN(const auto before, loop->state());
   BURNISH_TRY_ASSIGN(const auto shift, loop->commit(tools));
   BURNISH_TRY_ASSIGN(const auto record, loop->workspace().record(before.version));
-  if (common.json) print_json(workspace::to_json(record));
-  else print(shift == loop::Shift::accepted ? record.version + " is kept\n"
-                                            : record.version + " is put back: " + record.quality_gate.failure_reason + "\n");
+  if (common.json)
+    print_json(workspace::to_json(record));
+  else
+    print(shift == loop::Shift::accepted
+              ? record.version + " is kept\n"
+              : record.version + " is put back: " + record.quality_gate.failure_reason + "\n");
   return 0;
 }
 
@@ -175,7 +187,8 @@ void add_stages(CommandLine& line, Common& common) {
   auto options = std::make_shared<StageOptions>();
   auto baseline = line.verb("baseline", "judge and time v0");
   baseline.device_option(common);
-  baseline.flag("--allow-weak", options->allow_weak, "go on although the task lets a null candidate pass");
+  baseline.flag("--allow-weak", options->allow_weak,
+                "go on although the task lets a null candidate pass");
   baseline.action([&common, options] { return do_baseline(common, *options); });
 
   auto profile = line.verb("profile", "profile the version in the working tree");
@@ -191,7 +204,8 @@ void add_stages(CommandLine& line, Common& common) {
   plan.option("--agent", options->agent, "tuner or replay (default: tuner)");
   plan.option("--replay", options->replay, "folder with the patches of a recorded story");
   plan.flag("--template", options->blank, "print a plan to fill in, for --check");
-  plan.option("--check", options->check, "a plan that you wrote: accept it, or say what refuses it");
+  plan.option("--check", options->check,
+              "a plan that you wrote: accept it, or say what refuses it");
   plan.action([&common, options] {
     if (options->agent.empty()) options->agent = "tuner";
     return do_plan(common, *options);
@@ -199,7 +213,8 @@ void add_stages(CommandLine& line, Common& common) {
 
   auto implement = line.verb("implement", "make the planned change, or take the one you made");
   implement.device_option(common);
-  implement.option("--agent", options->agent, "tuner, replay, or none: the change is in the working tree (default)");
+  implement.option("--agent", options->agent,
+                   "tuner, replay, or none: the change is in the working tree (default)");
   implement.option("--replay", options->replay, "folder with the patches of a recorded story");
   implement.action([&common, options] {
     if (options->agent.empty()) options->agent = "none";

@@ -33,10 +33,11 @@ Result<int> show(const Common& common, History history) {
     return 0;
   }
   if (state.unfinished)
-    print(fmt::format("`{}` of v{} was cut off; the next command recovers\n", state.unfinished->event,
-                      state.unfinished->version));
+    print(fmt::format("`{}` of v{} was cut off; the next command recovers\n",
+                      state.unfinished->event, state.unfinished->version));
   for (const auto& item : due)
-    print(fmt::format("next   {}\nwhy    {}\nfiles  {}\n", item.verb, item.why, join(item.files, ", ")));
+    print(fmt::format("next   {}\nwhy    {}\nfiles  {}\n", item.verb, item.why,
+                      join(item.files, ", ")));
   if (history == History::yes) {
     BURNISH_TRY_ASSIGN(const auto summary, loop::summarize(workspace));
     print_summary(common, summary);
@@ -47,7 +48,9 @@ Result<int> show(const Common& common, History history) {
 }  // namespace
 
 void add_status(CommandLine& line, Common& common) {
-  line.verb("next", "what to do now, and why").action([&common] { return show(common, History::no); });
+  line.verb("next", "what to do now, and why").action([&common] {
+    return show(common, History::no);
+  });
   line.verb("status", "where things are").action([&common] { return show(common, History::yes); });
 }
 

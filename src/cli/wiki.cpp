@@ -31,8 +31,10 @@ Result<knowledge::CardBase> load(const WikiOptions& options) {
 }
 
 void show_hits(const Common& common, const std::vector<knowledge::Hit>& hits) {
-  if (common.json) print_json(knowledge::to_json(hits));
-  else print(knowledge::to_text(hits));
+  if (common.json)
+    print_json(knowledge::to_json(hits));
+  else
+    print(knowledge::to_text(hits));
 }
 
 /// Whether the verb stands in a workspace, whose records and folders then count.
@@ -41,7 +43,8 @@ bool in_workspace(const Common& common) {
   return fs::is_regular_file(fs::path(common.folder) / "burnish.toml", ignored);
 }
 
-Result<std::vector<knowledge::Hit>> search_layers(const Common& common, const WikiOptions& options) {
+Result<std::vector<knowledge::Hit>> search_layers(const Common& common,
+                                                  const WikiOptions& options) {
   const std::vector<std::string> layers = {"L1", "L2", "all"};
   if (options.layer == "L3")
     return bad_input("burnish does not search the web")
@@ -69,7 +72,8 @@ Result<std::vector<knowledge::Hit>> search_layers(const Common& common, const Wi
   BURNISH_TRY_ASSIGN(const auto references, knowledge::ReferenceFolders::open(folders));
   for (const auto& note : references.left_out()) say(common, note);
   BURNISH_TRY_ASSIGN(auto files, references.search(text, limit));
-  hits.insert(hits.end(), std::make_move_iterator(files.begin()), std::make_move_iterator(files.end()));
+  hits.insert(hits.end(), std::make_move_iterator(files.begin()),
+              std::make_move_iterator(files.end()));
   return hits;
 }
 
@@ -87,18 +91,24 @@ Result<std::vector<Profiled>> read_profile(const fs::path& profile) {
   if (file.filename() == "evidence.json") {
     BURNISH_TRY_ASSIGN(const std::string text, real_file_system().read(file));
     BURNISH_TRY_ASSIGN(auto read, loop::read_evidence(text, file.string()));
-    kernels.push_back({read.kernel, read.device, {std::move(read.metrics), "", read.arch},
+    kernels.push_back({read.kernel,
+                       read.device,
+                       {std::move(read.metrics), "", read.arch},
                        {std::move(read.findings), {}}});
   } else {
     BURNISH_TRY_ASSIGN(const auto rules, evidence::Rules::load());
     BURNISH_TRY_ASSIGN(auto found, evidence::gather({file}, rules, real_process_runner()));
     for (auto& kernel : found.kernels)
-      kernels.push_back({kernel.name, kernel.device.name,
-                         {std::move(kernel.metrics), "", kernel.device.arch}, std::move(kernel.verdicts)});
+      kernels.push_back({kernel.name,
+                         kernel.device.name,
+                         {std::move(kernel.metrics), "", kernel.device.arch},
+                         std::move(kernel.verdicts)});
   }
   for (auto& kernel : kernels) {
     const std::string& arch = kernel.subject.arch;
-    kernel.subject.vendor = arch.starts_with("sm_") ? "nvidia" : arch.starts_with("gfx") ? "amd" : "cpu";
+    kernel.subject.vendor = arch.starts_with("sm_")   ? "nvidia"
+                            : arch.starts_with("gfx") ? "amd"
+                                                      : "cpu";
   }
   return kernels;
 }
@@ -110,13 +120,15 @@ Result<int> for_profile(const Common& common, const WikiOptions& options) {
   if (in_workspace(common)) {
     BURNISH_TRY_ASSIGN(const auto workspace, open_to_read(common.folder));
     std::vector<std::string> complaints;
-    BURNISH_TRY_ASSIGN(history, loop::past_outcomes(workspace, kernels.empty() ? "" : kernels.front().device,
-                                                    complaints));
+    BURNISH_TRY_ASSIGN(
+        history,
+        loop::past_outcomes(workspace, kernels.empty() ? "" : kernels.front().device, complaints));
     for (const auto& complaint : complaints) say(common, complaint);
   }
   std::vector<knowledge::Hit> hits;
   for (const auto& kernel : kernels) {
-    auto ranked = base.for_evidence(kernel.subject, kernel.verdicts, history, static_cast<int>(options.limit));
+    auto ranked = base.for_evidence(kernel.subject, kernel.verdicts, history,
+                                    static_cast<int>(options.limit));
     if (!common.json) print(fmt::format("\n{}\n{}", kernel.kernel, knowledge::to_text(ranked)));
     hits.insert(hits.end(), ranked.begin(), ranked.end());
   }
@@ -140,7 +152,10 @@ void add_wiki(CommandLine& line, Common& common) {
     }
     Json results = Json::array();
     for (const auto& card : base.cards())
-      results.push_back({{"id", card.id}, {"title", card.title}, {"category", card.category}, {"kind", card.kind}});
+      results.push_back({{"id", card.id},
+                         {"title", card.title},
+                         {"category", card.category},
+                         {"kind", card.kind}});
     print_json({{"results", results}});
     return 0;
   });
@@ -170,15 +185,19 @@ void add_wiki(CommandLine& line, Common& common) {
   show.options("--cards", options->folders, "further folders of cards");
   show.action([&common, options]() -> Result<int> {
     BURNISH_TRY_ASSIGN(const auto base, load(*options));
-    BURNISH_TRY_ASSIGN(const std::string text,
-                       base.show(options->id, options->full ? knowledge::Detail::full : knowledge::Detail::brief));
-    if (common.json) print_json({{"results", {{{"id", options->id}, {"text", text}}}}});
-    else print(text);
+    BURNISH_TRY_ASSIGN(
+        const std::string text,
+        base.show(options->id, options->full ? knowledge::Detail::full : knowledge::Detail::brief));
+    if (common.json)
+      print_json({{"results", {{{"id", options->id}, {"text", text}}}}});
+    else
+      print(text);
     return 0;
   });
 
   auto fitting = wiki.verb("for", "cards for a profile, strongest first");
-  fitting.positional("PROFILE", options->profile, "profiles/v<N>, a profiler artefact, or code").required();
+  fitting.positional("PROFILE", options->profile, "profiles/v<N>, a profiler artefact, or code")
+      .required();
   fitting.option("--limit", options->limit, "results at most");
   fitting.options("--cards", options->folders, "further folders of cards");
   fitting.action([&common, options] { return for_profile(common, *options); });
@@ -199,7 +218,8 @@ void add_wiki(CommandLine& line, Common& common) {
                        knowledge::lint(base, knowledge::MetricNames::of_table(table)));
     Json json = Json::array();
     for (const auto& complaint : complaints) {
-      json.push_back({{"file", complaint.file}, {"line", complaint.line}, {"text", complaint.text}});
+      json.push_back(
+          {{"file", complaint.file}, {"line", complaint.line}, {"text", complaint.text}});
       if (!common.json) print(complaint.to_string() + "\n");
     }
     if (common.json) print_json({{"complaints", json}});

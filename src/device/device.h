@@ -42,10 +42,10 @@ std::vector<DeviceInfo> list_devices(std::vector<std::string>& problems,
                                      const fs::path& program = {});
 
 /// "auto", "opencl", "opencl:0", "opencl:pocl" (a part of the platform's or device's name) … `auto`
-/// and a backend alone are a GPU before a CPU. "opencl:oclgrind" is the simulator that checks memory
-/// accesses, where it is installed; it is never listed, and its findings are in Session::messages().
-/// "python" runs host code (device/python_device.h) and is never listed either. Errors: environment,
-/// listing what there is.
+/// and a backend alone are a GPU before a CPU. "opencl:oclgrind" is the simulator that checks
+/// memory accesses, where it is installed; it is never listed, and its findings are in
+/// Session::messages(). "python" runs host code (device/python_device.h) and is never listed
+/// either. Errors: environment, listing what there is.
 Result<DeviceInfo> choose_device(const std::string& choice, const fs::path& program = {});
 
 /// Device source and everything that changes what it compiles to.

@@ -191,9 +191,9 @@ MetricSet limited(const char* by, std::initializer_list<std::pair<const char*, d
 
 TEST(AmdRules, Occupancy) {
   // rocprof-compute's example on an MI250: 122 registers, 49.9 %.
-  const auto registers =
-      fired(limited("registers", {{"occupancy.theoretical_pct", 49.9}, {"registers.allocated", 122}}),
-            "gfx90a");
+  const auto registers = fired(
+      limited("registers", {{"occupancy.theoretical_pct", 49.9}, {"registers.allocated", 122}}),
+      "gfx90a");
   EXPECT_NEAR(registers.at("amd-limited-by-registers"), 2, 0.01);
   const auto shared = fired(
       limited("shared", {{"occupancy.theoretical_pct", 12.5}, {"shared.bytes", 65536}}), "gfx90a");

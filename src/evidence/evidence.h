@@ -28,7 +28,7 @@ struct Finding {
   /// Upper bound on the speed-up that mending this alone can give; ≥ 1. Never above the roofline
   /// gap `100 / roofline.utilization_pct` when that is known: no single mend can beat the ceiling.
   double headroom = 1;
-  std::string arithmetic;  ///< how the bound was worked out, with its numbers
+  std::string arithmetic;             ///< how the bound was worked out, with its numbers
   std::vector<std::string> evidence;  ///< names of the metrics that it rests on
   std::string because;                ///< the sentence, numbers filled in
   std::string action;

@@ -163,10 +163,12 @@ Variables variables(const Rule& rule, const Expression& expression, const Metric
   return values;
 }
 
-/// "100 / sm.throughput_pct = 100 / 17.48 = 5.72": the expression, with its values, and what comes out.
+/// "100 / sm.throughput_pct = 100 / 17.48 = 5.72": the expression, with its values, and what comes
+/// out.
 std::string arithmetic(const Expression& expression, const Variables& values, double result) {
   const auto is_of_name = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.';
   };
   const std::string& text = expression.text();
   std::string filled;
@@ -182,7 +184,8 @@ std::string arithmetic(const Expression& expression, const Variables& values, do
     if (value == values.end()) {
       filled += name;
     } else {
-      const bool whole = value->second == std::floor(value->second) && std::abs(value->second) < 1e12;
+      const bool whole =
+          value->second == std::floor(value->second) && std::abs(value->second) < 1e12;
       filled += whole ? fmt::format("{:.0f}", value->second) : fmt::format("{:.4g}", value->second);
     }
     i = end;
@@ -368,12 +371,13 @@ Verdicts Rules::evaluate(const Subject& subject) const {
     if (bound) {
       const std::string own =
           arithmetic(rule.headroom, variables(rule, rule.headroom, metrics), *bound);
-      finding.arithmetic = own.empty() ? fmt::format("the rule's own bound is {:.3g}", *bound) : own;
+      finding.arithmetic =
+          own.empty() ? fmt::format("the rule's own bound is {:.3g}", *bound) : own;
     }
     if (gap && (!bound || *gap < one.own_bound)) {
-      finding.arithmetic +=
-          fmt::format("{}the roofline leaves 100 / roofline.utilization_pct = 100 / {:.4g} = {:.3g}",
-                      bound ? "; " : "", *metrics.value("roofline.utilization_pct"), *gap);
+      finding.arithmetic += fmt::format(
+          "{}the roofline leaves 100 / roofline.utilization_pct = 100 / {:.4g} = {:.3g}",
+          bound ? "; " : "", *metrics.value("roofline.utilization_pct"), *gap);
     }
     finding.evidence = rule.needs;
     for (const auto& [name, assumed] : rule.defaults) {

@@ -138,10 +138,12 @@ TEST(Rules, TheArithmeticOfTheBoundIsShown) {
     return rules.evaluate({std::move(metrics), "", ""}).findings.at(0).arithmetic;
   };
   EXPECT_EQ(of("a.b * a.c", set({{"a.b", 2}, {"a.c", 1.5}})), "a.b * a.c = 2 * 1.5 = 3");
-  EXPECT_EQ(of("100 / a.c", set({{"a.b", 2}, {"a.c", 17.48203}})), "100 / a.c = 100 / 17.48 = 5.72");
+  EXPECT_EQ(of("100 / a.c", set({{"a.b", 2}, {"a.c", 17.48203}})),
+            "100 / a.c = 100 / 17.48 = 5.72");
   EXPECT_EQ(of("3", set({{"a.b", 2}, {"a.c", 1}})), "the rule's own bound is 3");
-  EXPECT_EQ(of("a.b * a.c", set({{"a.b", 2}, {"a.c", 4}, {"roofline.utilization_pct", 50}})),
-            "a.b * a.c = 2 * 4 = 8; the roofline leaves 100 / roofline.utilization_pct = 100 / 50 = 2");
+  EXPECT_EQ(
+      of("a.b * a.c", set({{"a.b", 2}, {"a.c", 4}, {"roofline.utilization_pct", 50}})),
+      "a.b * a.c = 2 * 4 = 8; the roofline leaves 100 / roofline.utilization_pct = 100 / 50 = 2");
 }
 
 TEST(Rules, RankedByBoundAndUnderTheCapByTheirOwn) {

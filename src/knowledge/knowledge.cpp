@@ -107,8 +107,8 @@ double fared(const std::string& id, const std::vector<Outcome>& history, std::st
     successes += outcome.weight * std::clamp(0.5 + 1 - 1 / gain, 0.5, 1.0);
   }
   if (tried > 0)
-    why += fmt::format("; tried {}, accepted {}", tried == 1 ? "once" : fmt::format("{} times", tried),
-                       accepted);
+    why += fmt::format("; tried {}, accepted {}",
+                       tried == 1 ? "once" : fmt::format("{} times", tried), accepted);
   return 2 * (successes + 1) / (weights + 2);
 }
 
@@ -585,7 +585,8 @@ std::vector<Hit> CardBase::for_finding(const evidence::Finding& finding,
       const Card* pitfall = find(id);
       const Applicability there =
           applicability(*pitfall, subject.vendor, target ? &*target : nullptr);
-      if (there.weight > 0 && !spoken_against(*pitfall, subject.metrics)) hit.cautions.push_back(id);
+      if (there.weight > 0 && !spoken_against(*pitfall, subject.metrics))
+        hit.cautions.push_back(id);
     }
   }
   return named;

@@ -43,7 +43,7 @@ struct Hit {
 struct Outcome {
   std::string card;
   bool accepted = false;
-  double gain = 1;  ///< measured speed-up
+  double gain = 1;                        ///< measured speed-up
   std::optional<Interval> interval = {};  ///< of the gain
   std::string device = {}, family = {};   ///< where, and on what kind of task
   std::string workspace = {};             ///< a hash that tells workspaces apart

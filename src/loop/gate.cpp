@@ -33,10 +33,12 @@ bool holds(double value, const workspace::IsaTarget& target) {
 
 /// Only the values of tunables and the text of files can differ; which of both did.
 Result<void> attribute(const TaskSpec& task, const GateInput& input, Judgement& judgement) {
-  BURNISH_TRY_ASSIGN(const auto before_launch,
-                     workspace::parse_launch(input.incumbent.at(task.launch_file), task.launch_file, task));
-  BURNISH_TRY_ASSIGN(const auto after_launch,
-                     workspace::parse_launch(input.candidate.at(task.launch_file), task.launch_file, task));
+  BURNISH_TRY_ASSIGN(
+      const auto before_launch,
+      workspace::parse_launch(input.incumbent.at(task.launch_file), task.launch_file, task));
+  BURNISH_TRY_ASSIGN(
+      const auto after_launch,
+      workspace::parse_launch(input.candidate.at(task.launch_file), task.launch_file, task));
   const auto before = workspace::configuration(task, before_launch);
   const auto after = workspace::configuration(task, after_launch);
   if (const auto why = workspace::violated_constraint(task, after); !why.empty())
@@ -95,13 +97,15 @@ void compare_code(workspace::Workspace& workspace, Tools& tools, const measure::
   const bool same_bytes =
       !after_objects.empty() &&
       std::equal(before_objects.begin(), before_objects.end(), after_objects.begin(),
-                 after_objects.end(), [](const auto& a, const auto& b) { return a.bytes == b.bytes; });
+                 after_objects.end(),
+                 [](const auto& a, const auto& b) { return a.bytes == b.bytes; });
   const isa::Diff diff = isa::diff(*before, *after);
   judgement.isa = diff.kernels;
   // A launch geometry may change the work without changing an instruction.
-  const auto before_plan = incumbent.plan(workload.dims), after_plan = candidate.plan(workload.dims);
-  bool same_launch = before_plan && after_plan &&
-                     before_plan->launches.size() == after_plan->launches.size();
+  const auto before_plan = incumbent.plan(workload.dims),
+             after_plan = candidate.plan(workload.dims);
+  bool same_launch =
+      before_plan && after_plan && before_plan->launches.size() == after_plan->launches.size();
   for (std::size_t i = 0; same_launch && i < before_plan->launches.size(); ++i) {
     const auto& a = before_plan->launches[i];
     const auto& b = after_plan->launches[i];
@@ -139,14 +143,16 @@ void compare_code(workspace::Workspace& workspace, Tools& tools, const measure::
               (signature.direction == "zero" && is == 0) ||
               (signature.direction == "appears" && was == 0 && is > 0);
     }
-    if (!found) unseen.push_back(signature.metric + " " + signature.direction + (known ? "" : " (unchanged)"));
+    if (!found)
+      unseen.push_back(signature.metric + " " + signature.direction +
+                       (known ? "" : " (unchanged)"));
   }
   if (!unseen.empty())
     judgement.parts["isa"] += "; the plan's signature is not there: " + join(unseen, ", ");
 }
 
-/// A kernel may be undefined and right all the same, until the day that it is not. Where no sanitizer
-/// is to be had, or the problem is too large for it, the report says so by name.
+/// A kernel may be undefined and right all the same, until the day that it is not. Where no
+/// sanitizer is to be had, or the problem is too large for it, the report says so by name.
 void check_accesses(Tools& tools, const measure::Task& task, const measure::Candidate& candidate,
                     Judgement& judgement) {
   if (!tools.sanitizers) return;
@@ -188,11 +194,14 @@ void judge_time(const workspace::Plan& plan, Judgement& judgement) {
   const measure::Compared* all = nullptr;
   std::vector<std::string> regressed;
   for (const auto& compared : bench.comparisons) {
-    if (compared.workload == "all") all = &compared;
-    else if (compared.verdict == measure::Comparison::regressed) regressed.push_back(compared.workload);
+    if (compared.workload == "all")
+      all = &compared;
+    else if (compared.verdict == measure::Comparison::regressed)
+      regressed.push_back(compared.workload);
   }
   if (!bench.failed_launches.empty()) {
-    fail(judgement, "correctness", "a timed launch was wrong: " + bench.failed_launches.front().why);
+    fail(judgement, "correctness",
+         "a timed launch was wrong: " + bench.failed_launches.front().why);
     return;
   }
   if (all == nullptr) {
@@ -207,14 +216,16 @@ void judge_time(const workspace::Plan& plan, Judgement& judgement) {
     fail(judgement, "performance", "slower at " + join(regressed, ", ") + ": " + numbers);
   } else if (all->verdict == measure::Comparison::improved) {
     judgement.parts["performance"] = "improved: " + numbers;
-    if (!spills.empty()) judgement.parts["isa"] += "; " + spills + ", and it is faster all the same";
+    if (!spills.empty())
+      judgement.parts["isa"] += "; " + spills + ", and it is faster all the same";
   } else if (all->verdict == measure::Comparison::regressed) {
     fail(judgement, "performance", "slower: " + numbers);
   } else if (plan.enabler && spills.empty()) {
     judgement.parts["performance"] = "no gain, allowed to an enabler: " + numbers;
   } else {
-    fail(judgement, "performance",
-         "no gain that stands out of the noise: " + numbers + (spills.empty() ? "" : "; " + spills));
+    fail(
+        judgement, "performance",
+        "no gain that stands out of the noise: " + numbers + (spills.empty() ? "" : "; " + spills));
   }
 }
 
@@ -248,13 +259,14 @@ Result<Judgement> judge(workspace::Workspace& workspace, Tools& tools, const mea
   tools.observer.progress(fmt::format("{}: checking correctness", input.candidate_label));
   measure::VerifyOptions verify_options;
   verify_options.baseline = input.baseline_checks;
-  BURNISH_TRY_ASSIGN(judgement.verification,
-                     measure::verify(tools.device, task, *candidate, {}, verify_options, tools.random));
+  BURNISH_TRY_ASSIGN(judgement.verification, measure::verify(tools.device, task, *candidate, {},
+                                                             verify_options, tools.random));
   const auto& verification = *judgement.verification;
   if (verification.verdict != measure::Verdict::pass) {
     fail(judgement, "correctness", verification.why, measure::to_string(verification.verdict));
     if (auto healthy = tools.device.probe(); !healthy)
-      return std::move(healthy.error()).in("probing the device after " + input.candidate_label + " failed");
+      return std::move(healthy.error())
+          .in("probing the device after " + input.candidate_label + " failed");
     return judgement;
   }
   judgement.parts["correctness"] = fmt::format("{} checks passed", verification.checks.size());
@@ -267,7 +279,8 @@ Result<Judgement> judge(workspace::Workspace& workspace, Tools& tools, const mea
   check_accesses(tools, task, *candidate, judgement);
   if (!judgement.result.empty()) return judgement;
 
-  tools.observer.progress(fmt::format("{}: timing against {}", input.candidate_label, input.incumbent_label));
+  tools.observer.progress(
+      fmt::format("{}: timing against {}", input.candidate_label, input.incumbent_label));
   BURNISH_TRY_ASSIGN(const auto roofs, ceilings(workspace, tools.device));
   measure::BenchOptions options;
   options.minimum_gain = spec.minimum_gain;

@@ -13,7 +13,7 @@ namespace burnish::loop {
 /// and what each part saw.
 struct Judgement {
   std::string result;
-  std::string reason;  ///< empty when it passed
+  std::string reason;                        ///< empty when it passed
   std::map<std::string, std::string> parts;  ///< attribution, correctness, isa, performance
   std::optional<measure::Verification> verification;
   std::optional<measure::Bench> bench;

@@ -16,7 +16,6 @@
 
 namespace burnish::loop {
 
-
 using workspace::Entry;
 using workspace::Files;
 using workspace::Plan;
@@ -86,7 +85,8 @@ Result<std::optional<double>> utilization_of(const measure::Task& task, const Re
   for (const auto& workload : task.workloads) {
     const auto time = record.performance.latency_us_by_shape.find(workload.name);
     if (time == record.performance.latency_us_by_shape.end()) return std::optional<double>();
-    BURNISH_TRY_ASSIGN(const auto roof, workload_roofline(task, workload, time->second * 1e-6, roofs));
+    BURNISH_TRY_ASSIGN(const auto roof,
+                       workload_roofline(task, workload, time->second * 1e-6, roofs));
     values.emplace_back(roof.utilization, workload.weight);
   }
   if (values.empty()) return std::optional<double>();
@@ -105,7 +105,9 @@ const Record* find_record(const std::vector<Record>& records, int version) {
 class Evaluations : public agent::Evaluator {
  public:
   Evaluations(Loop& loop, Tools& tools, int version)
-      : loop_(loop), tools_(tools), version_(version),
+      : loop_(loop),
+        tools_(tools),
+        version_(version),
         task_(judged_task(loop.workspace_.task(), loop.reference_)) {}
 
   Result<agent::Trial> evaluate(const Files& files,
@@ -136,7 +138,8 @@ class Evaluations : public agent::Evaluator {
     }
     Files changed = files;
     std::string& launch = changed.at(spec.launch_file);
-    BURNISH_TRY_ASSIGN(launch, workspace::with_tunables(launch, spec.launch_file, trial.configuration));
+    BURNISH_TRY_ASSIGN(launch,
+                       workspace::with_tunables(launch, spec.launch_file, trial.configuration));
     auto candidate = judged_candidate(spec, changed, "trial", tools_.device.info().arch);
     if (!candidate) {
       trial.status = "invalid: " + candidate.error().message;
@@ -144,11 +147,12 @@ class Evaluations : public agent::Evaluator {
     }
     std::vector<std::pair<double, double>> seconds;
     for (const auto& workload : task_.workloads) {
-      auto timed = measure::quick_trial(tools_.device, task_, *candidate, workload.name, {},
-                                        tools_.random);
+      auto timed =
+          measure::quick_trial(tools_.device, task_, *candidate, workload.name, {}, tools_.random);
       if (!timed) {
         const auto kind = timed.error().kind;
-        if (kind != ErrorKind::refused && kind != ErrorKind::timeout && kind != ErrorKind::bad_input)
+        if (kind != ErrorKind::refused && kind != ErrorKind::timeout &&
+            kind != ErrorKind::bad_input)
           return std::move(timed.error()).in("measuring a trial");
         trial.status = timed.error().message;
         return {};
@@ -171,8 +175,8 @@ Loop::Loop(workspace::Workspace workspace) : workspace_(std::move(workspace)) {}
 
 Result<std::unique_ptr<Loop>> Loop::open(const fs::path& folder, workspace::World world,
                                          std::string& report) {
-  BURNISH_TRY_ASSIGN(auto workspace,
-                     workspace::Workspace::open(folder, workspace::Workspace::Access::write, world));
+  BURNISH_TRY_ASSIGN(auto workspace, workspace::Workspace::open(
+                                         folder, workspace::Workspace::Access::write, world));
   std::unique_ptr<Loop> loop(new Loop(std::move(workspace)));
   const auto& task = loop->workspace_.task();
   BURNISH_TRY_ASSIGN(loop->reference_,
@@ -200,7 +204,8 @@ Result<std::string> Loop::recover() {
     if (name.ends_with(".lock"))
       BURNISH_TRY(files.remove_all(workspace_.folder() / ".git/refs/heads" / name));
 
-  const bool commits = entry.event == "baseline" || entry.event == "commit" || entry.event == "restore";
+  const bool commits =
+      entry.event == "baseline" || entry.event == "commit" || entry.event == "restore";
   if (commits) {
     BURNISH_TRY_ASSIGN(const auto commit, workspace_.commit_of(entry.version));
     if (commit) {
@@ -250,8 +255,8 @@ Result<void> Loop::baseline(Tools& tools, AllowWeak allow) {
   BURNISH_TRY_ASSIGN(const measure::Lint lint, measure::lint(task, tools.random));
   if (!lint.weaknesses.empty() && allow == AllowWeak::no) {
     const auto& weakness = lint.weaknesses.front();
-    return refused(fmt::format("the task is too weak to judge with: {} (workload {})", weakness.what,
-                               weakness.workload))
+    return refused(fmt::format("the task is too weak to judge with: {} (workload {})",
+                               weakness.what, weakness.workload))
         .at({(workspace_.folder() / "burnish.toml").string()})
         .with_hint(weakness.tighten);
   }
@@ -267,13 +272,15 @@ Result<void> Loop::baseline(Tools& tools, AllowWeak allow) {
     BURNISH_TRY(workspace_.append("undone", Phase::done, version, {{"event", "baseline"}}));
     return refused("the baseline does not pass its own checks: " + verification.why)
         .at({(workspace_.folder() / spec.kernel_file).string()})
-        .with_hint("mend the kernel, the reference or the tolerance; burnish makes right kernels fast");
+        .with_hint(
+            "mend the kernel, the reference or the tolerance; burnish makes right kernels fast");
   }
   tools.observer.progress("measuring this device's ceilings");
   BURNISH_TRY_ASSIGN(const auto roofs, ceilings(workspace_, tools.device));
   tools.observer.progress(fmt::format("timing {}", label(version)));
-  BURNISH_TRY_ASSIGN(const auto bench, measure::bench(tools.device, task, {candidate}, {}, {}, roofs,
-                                                      tools.random, workspace_.world().clock));
+  BURNISH_TRY_ASSIGN(const auto bench,
+                     measure::bench(tools.device, task, {candidate}, {}, {}, roofs, tools.random,
+                                    workspace_.world().clock));
 
   Record record;
   record.number = version;
@@ -285,7 +292,8 @@ Result<void> Loop::baseline(Tools& tools, AllowWeak allow) {
   record.correctness.rel_err = worst_error(verification);
   record.correctness.status = "PASS";
   record.quality_gate.result = "PASS";
-  record.quality_gate.parts["correctness"] = fmt::format("{} checks passed", verification.checks.size());
+  record.quality_gate.parts["correctness"] =
+      fmt::format("{} checks passed", verification.checks.size());
   record.performance.verdict = "baseline";
   BURNISH_TRY(fill_performance(record.performance, task, bench, candidate.label, roofs));
   record.performance.speedup_over_baseline = 1;
@@ -296,8 +304,9 @@ Result<void> Loop::baseline(Tools& tools, AllowWeak allow) {
   BURNISH_TRY(workspace_.put_text("baseline_report.md",
                                   baseline_report(spec, record, verification, bench, roofs)));
   BURNISH_TRY(write_readme(tools));
-  BURNISH_TRY(workspace_.commit(commit_subject(record, "baseline kernel"), "", version,
-                                {record_path(version).string(), "baseline_report.md", "README.md"}));
+  BURNISH_TRY(
+      workspace_.commit(commit_subject(record, "baseline kernel"), "", version,
+                        {record_path(version).string(), "baseline_report.md", "README.md"}));
   return workspace_.append("baseline", Phase::done, version, Json::object());
 }
 
@@ -324,10 +333,18 @@ Result<agent::Situation> Loop::situation(Tools& tools, const State& state) const
   BURNISH_TRY_ASSIGN(Files files, workspace_.candidate());
   BURNISH_TRY_ASSIGN(const auto launch, workspace_.launch(files));
 
-  agent::Situation situation{spec, tools.device.info(), tools.cards, state.version, state.incumbent,
-                             workspace_.artefact_hash(files), files,
-                             workspace::configuration(spec, launch), {}, {},
-                             fmt::format("profiles/v{}/evidence.json", state.incumbent), {}};
+  agent::Situation situation{spec,
+                             tools.device.info(),
+                             tools.cards,
+                             state.version,
+                             state.incumbent,
+                             workspace_.artefact_hash(files),
+                             files,
+                             workspace::configuration(spec, launch),
+                             {},
+                             {},
+                             fmt::format("profiles/v{}/evidence.json", state.incumbent),
+                             {}};
   situation.subject.vendor = tools.device.info().vendor;
   situation.subject.arch = tools.device.info().arch;
   BURNISH_TRY_ASSIGN(auto recorded, read_evidence(text, file.string()));
@@ -342,7 +359,8 @@ Result<agent::Situation> Loop::situation(Tools& tools, const State& state) const
 Result<agent::Situation> Loop::planning_situation(Tools& tools, const State& state) const {
   BURNISH_TRY_ASSIGN(auto situation, this->situation(tools, state));
   std::vector<std::string> notes;
-  BURNISH_TRY_ASSIGN(situation.outcomes, past_outcomes(workspace_, tools.device.info().name, notes));
+  BURNISH_TRY_ASSIGN(situation.outcomes,
+                     past_outcomes(workspace_, tools.device.info().name, notes));
   std::vector<fs::path> folders;
   for (const auto& folder : workspace_.task().reference_projects)
     folders.push_back(workspace_.folder() / folder);
@@ -368,7 +386,8 @@ Result<std::optional<Plan>> Loop::plan(Tools& tools, agent::Agent& agent) {
     return refused("the plan of " + agent.name() + " does not hold: " + join(refusals, "; "));
   BURNISH_TRY(workspace_.append("plan", Phase::begin, plan->version, {{"agent", agent.name()}}));
   BURNISH_TRY(workspace_.put_text(plan_path(plan->version), workspace::to_markdown(*plan)));
-  BURNISH_TRY(workspace_.append("plan", Phase::done, plan->version, {{"category", plan->category}}));
+  BURNISH_TRY(
+      workspace_.append("plan", Phase::done, plan->version, {{"category", plan->category}}));
   return plan;
 }
 
@@ -404,9 +423,11 @@ Result<void> Loop::implement(Tools& tools, agent::Agent& agent) {
   BURNISH_TRY(require(state, Stage::implement, spec));
   BURNISH_TRY_ASSIGN(const Plan plan, read_plan(workspace_, state.version));
   tools.observer.stage(Stage::implement, state.version);
-  BURNISH_TRY(workspace_.append("implement", Phase::begin, state.version, {{"agent", agent.name()}}));
+  BURNISH_TRY(
+      workspace_.append("implement", Phase::begin, state.version, {{"agent", agent.name()}}));
   BURNISH_TRY_ASSIGN(const auto situation, this->situation(tools, state));
-  BURNISH_TRY(workspace_.world().files.remove_all(workspace_.profile_folder(state.version) / "trials.jsonl"));
+  BURNISH_TRY(workspace_.world().files.remove_all(workspace_.profile_folder(state.version) /
+                                                  "trials.jsonl"));
   Evaluations evaluations(*this, tools, state.version);
   BURNISH_TRY_ASSIGN(const Files files, agent.implement(situation, plan, evaluations));
   for (const auto& [name, text] : files)
@@ -414,8 +435,8 @@ Result<void> Loop::implement(Tools& tools, agent::Agent& agent) {
       return refused("the change touches " + name + ", which is not the candidate's");
   BURNISH_TRY(workspace_.put_candidate(files));
   if (evaluations.count() > 0)
-    tools.observer.note(fmt::format("{} trials, in profiles/v{}/trials.jsonl", evaluations.count(),
-                                    state.version));
+    tools.observer.note(
+        fmt::format("{} trials, in profiles/v{}/trials.jsonl", evaluations.count(), state.version));
   return workspace_.append("implement", Phase::done, state.version,
                            {{"hash", workspace_.artefact_hash(files)}});
 }
@@ -455,7 +476,8 @@ Result<Record> Loop::gate(Tools& tools) {
   BURNISH_TRY_ASSIGN(const Files candidate, workspace_.candidate());
   BURNISH_TRY_ASSIGN(const auto commit, workspace_.commit_of(state.incumbent));
   if (!commit)
-    return bad_input(fmt::format("git has no commit of v{}: its history was rewritten", state.incumbent))
+    return bad_input(
+               fmt::format("git has no commit of v{}: its history was rewritten", state.incumbent))
         .at({workspace_.folder().string()});
   BURNISH_TRY_ASSIGN(const Files incumbent, workspace_.candidate_at(*commit));
   BURNISH_TRY_ASSIGN(const auto records, workspace_.records());
@@ -482,7 +504,8 @@ Result<Record> Loop::gate(Tools& tools) {
   record.optimization.action_category = plan.category;
   record.optimization.action_description = plan.action;
   record.optimization.expected_impact = plan.expected;
-  record.optimization.risks_and_rollback = join(plan.risks, "; ") + (plan.risks.empty() ? "" : "; ") + plan.rollback;
+  record.optimization.risks_and_rollback =
+      join(plan.risks, "; ") + (plan.risks.empty() ? "" : "; ") + plan.rollback;
   record.optimization.agent = plan.agent;
   record.optimization.enabler = plan.enabler;
   record.optimization.parameters["base"] = plan.parent_hash;
@@ -517,7 +540,8 @@ Result<Record> Loop::gate(Tools& tools) {
   }
   if (judgement.bench) {
     BURNISH_TRY_ASSIGN(const auto roofs, ceilings(workspace_, tools.device));
-    BURNISH_TRY(fill_performance(record.performance, task, *judgement.bench, label(version), roofs));
+    BURNISH_TRY(
+        fill_performance(record.performance, task, *judgement.bench, label(version), roofs));
     for (const auto& compared : judgement.bench->comparisons)
       if (compared.workload == "all") {
         record.performance.speedup_over_previous = compared.ratio;
@@ -533,18 +557,19 @@ Result<Record> Loop::gate(Tools& tools) {
   record.quality_gate.failure_reason = judgement.reason;
   record.quality_gate.parts = judgement.parts;
   if (judgement.result != "PASS")
-    record.pitfalls_and_fixes.push_back(
-        {judgement.result == "TIMEOUT_FAIL"              ? "timeout"
-         : record.correctness.status == "FAIL"           ? "accuracy"
-                                                         : "performance",
-         judgement.reason, "", "restored v" + std::to_string(state.incumbent), ""});
+    record.pitfalls_and_fixes.push_back({judgement.result == "TIMEOUT_FAIL"    ? "timeout"
+                                         : record.correctness.status == "FAIL" ? "accuracy"
+                                                                               : "performance",
+                                         judgement.reason, "",
+                                         "restored v" + std::to_string(state.incumbent), ""});
 
   auto& out = workspace_.world().files;
   Json raw = Json::object();
   if (judgement.verification) raw["verification"] = measure::to_json(*judgement.verification);
   if (judgement.bench) raw["bench"] = measure::to_json(*judgement.bench);
   BURNISH_TRY(out.write(folder / "gate.json", dump_json(raw)));
-  BURNISH_TRY(workspace_.put_text(report_path(version), iteration_report(plan, record, *parent, judgement)));
+  BURNISH_TRY(workspace_.put_text(report_path(version),
+                                  iteration_report(plan, record, *parent, judgement)));
   BURNISH_TRY(workspace_.put_record(record));
   BURNISH_TRY(workspace_.append("gate", Phase::done, version,
                                 {{"result", judgement.result}, {"hash", record.artefact_hash}}));
@@ -587,8 +612,9 @@ Result<Shift> Loop::commit(Tools& tools) {
     BURNISH_TRY(workspace_.world().files.write(
         workspace_.profile_folder(version) / "candidate" / name, text));
   BURNISH_TRY(workspace_.put_candidate(incumbent));
-  BURNISH_TRY(workspace_.commit(fmt::format("V{0}: revert V{0} ({1})", version, first_line(reason, 120)),
-                                plan.action, version, generated_paths(version)));
+  BURNISH_TRY(
+      workspace_.commit(fmt::format("V{0}: revert V{0} ({1})", version, first_line(reason, 120)),
+                        plan.action, version, generated_paths(version)));
   BURNISH_TRY(workspace_.append("restore", Phase::done, version, {{"reason", reason}}));
   share_outcomes(tools);
   return Shift::rejected;
@@ -618,25 +644,30 @@ Result<std::string> Loop::stop_condition(Tools& tools, int max_iterations) const
   std::optional<double> goal = stop.utilization;
   if (!goal && !stop.speedup && !stop.seconds) goal = 0.9;
   if (goal) {
-    BURNISH_TRY_ASSIGN(const auto roofs, ceilings(const_cast<workspace::Workspace&>(workspace_), tools.device));
+    BURNISH_TRY_ASSIGN(const auto roofs,
+                       ceilings(const_cast<workspace::Workspace&>(workspace_), tools.device));
     BURNISH_TRY_ASSIGN(const auto utilization, utilization_of(task, *best, roofs));
     all = all && utilization && *utilization >= *goal;
     if (utilization)
-      reached.push_back(fmt::format("utilization {:.1f} % (goal {:.0f} %)", *utilization * 100, *goal * 100));
+      reached.push_back(
+          fmt::format("utilization {:.1f} % (goal {:.0f} %)", *utilization * 100, *goal * 100));
   }
   if (stop.speedup) {
     const double speedup = best->performance.speedup_over_baseline.value_or(1);
     all = all && speedup >= *stop.speedup;
-    reached.push_back(fmt::format("{:.1f} times v0 (goal {})", speedup, number_text(*stop.speedup)));
+    reached.push_back(
+        fmt::format("{:.1f} times v0 (goal {})", speedup, number_text(*stop.speedup)));
   }
   if (stop.seconds) {
     const double seconds = best->performance.latency_us.value_or(INFINITY) * 1e-6;
     all = all && seconds <= *stop.seconds;
-    reached.push_back(with_prefix(seconds, "s") + " (goal " + with_prefix(*stop.seconds, "s") + ")");
+    reached.push_back(with_prefix(seconds, "s") + " (goal " + with_prefix(*stop.seconds, "s") +
+                      ")");
   }
   if (all) return "the stop condition holds: " + join(reached, ", ");
   const int budget = max_iterations > 0 ? max_iterations : stop.max_iterations;
-  if (state.iterations >= budget) return fmt::format("the budget of {} iterations is used up", budget);
+  if (state.iterations >= budget)
+    return fmt::format("the budget of {} iterations is used up", budget);
   return std::string();
 }
 
@@ -669,8 +700,8 @@ Result<std::vector<int>> Loop::partial_restart(Tools& tools) {
     names.push_back(label(record->number));
   }
   if (!masked.empty())
-    BURNISH_TRY(workspace_.change_records(
-        changed, "Mask " + join(names, ", ") + " for a partial restart"));
+    BURNISH_TRY(
+        workspace_.change_records(changed, "Mask " + join(names, ", ") + " for a partial restart"));
   BURNISH_TRY(workspace_.append("mask", Phase::done, 0, {{"versions", masked}}));
   return masked;
 }
@@ -696,10 +727,12 @@ Result<Summary> Loop::run(Tools& tools, agent::Agent& agent, int max_iterations)
         }
         BURNISH_TRY_ASSIGN(const auto plan, this->plan(tools, agent));
         if (plan) {
-          tools.observer.note(fmt::format("{}: {} (at most {:.2f}×)", plan->category, plan->action, plan->bound));
+          tools.observer.note(
+              fmt::format("{}: {} (at most {:.2f}×)", plan->category, plan->action, plan->bound));
         } else if (!state.restarted && state.since_gain > 0) {
           BURNISH_TRY_ASSIGN(const auto masked, partial_restart(tools));
-          tools.observer.note(fmt::format("no new direction; masked {} records and starting afresh", masked.size()));
+          tools.observer.note(fmt::format("no new direction; masked {} records and starting afresh",
+                                          masked.size()));
         } else {
           BURNISH_TRY(stop("the end of the road: no finding that this agent can answer is left"));
         }

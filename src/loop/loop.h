@@ -65,8 +65,9 @@ struct Summary {
   std::string stop_reason;            ///< empty while it runs
 };
 
-/// A workspace driven through the stages. Each stage begins with an entry in the journal, and counts
-/// when its end is there too; open() finishes or undoes what a dead process left (design §3).
+/// A workspace driven through the stages. Each stage begins with an entry in the journal, and
+/// counts when its end is there too; open() finishes or undoes what a dead process left (design
+/// §3).
 class Loop {
  public:
   /// Takes the workspace's lock and recovers. `report` gets a sentence when there was something to

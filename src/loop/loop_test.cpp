@@ -33,7 +33,8 @@ TEST(Loop, TakesTheTunablesOfEachCategoryInTurnUntilTheEndOfTheRoad) {
   EXPECT_EQ(summary->iterations[1].category, "tiling");
   EXPECT_NEAR(summary->iterations[1].ratio, 3, 0.01);
   EXPECT_NEAR(*summary->speedup, 6, 0.05);
-  EXPECT_NE(summary->stop_reason.find("end of the road"), std::string::npos) << summary->stop_reason;
+  EXPECT_NE(summary->stop_reason.find("end of the road"), std::string::npos)
+      << summary->stop_reason;
 
   const auto& workspace = loop->workspace();
   EXPECT_TRUE(workspace.clean().value());
@@ -101,7 +102,8 @@ TEST(Loop, AcceptsAPlanAndAChangeByHand) {
   ASSERT_TRUE(loop->profile(tools));
 
   const auto plan = [](const std::string& finding, const std::string& source) {
-    return "+++\nversion = 1\nparent = 0\ncategory = \"tiling\"\naction = \"set TILE to 2\"\nfindings = [\"" +
+    return "+++\nversion = 1\nparent = 0\ncategory = \"tiling\"\naction = \"set TILE to "
+           "2\"\nfindings = [\"" +
            finding + "\"]\nexpected = \"3 times\"\n[[search]]\nsource = \"" + source +
            "\"\nquery = \"tile\"\nfinding = \"f\"\n+++\n";
   };
@@ -196,7 +198,8 @@ TEST(Loop, RefusesToCommitWhatWasNotJudged) {
   ASSERT_TRUE(real_file_system().write(scene.workspace() / "kernel.cl", "scale kernel, edited\n"));
   const auto refused = loop->commit(tools);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("differs from the one that was judged"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("differs from the one that was judged"),
+            std::string::npos);
 }
 
 TEST(Loop, RefusesAWeakTask) {
@@ -228,7 +231,8 @@ TEST(Loop, SharesOutcomesAndReadsReferenceFolders) {
   ASSERT_TRUE(files.write(scene.folder() / "kernels/wide.cl",
                           "// explicit vector types: float4 loads, vectorized access\n"));
   // Somebody else's line, and one that is none.
-  ASSERT_TRUE(files.write(store, "{\"card\":\"tile-for-cache\",\"accepted\":true,\"gain\":2}\nnonsense\n"));
+  ASSERT_TRUE(
+      files.write(store, "{\"card\":\"tile-for-cache\",\"accepted\":true,\"gain\":2}\nnonsense\n"));
   auto loop = open(scene);
   auto tools = scene.tools();
   auto tuner = agent::make_tuner();

@@ -81,8 +81,8 @@ std::string git(const fs::path& folder, std::vector<std::string> arguments) {
   spec.argv = {"git", "-C", folder.string()};
   spec.argv.insert(spec.argv.end(), arguments.begin(), arguments.end());
   const auto result = real_process_runner().run(spec);
-  EXPECT_TRUE(result && result->ok()) << arguments.front() << ": "
-                                      << (result ? result->errors : result.error().to_string());
+  EXPECT_TRUE(result && result->ok())
+      << arguments.front() << ": " << (result ? result->errors : result.error().to_string());
   return result ? result->output : "";
 }
 
@@ -115,7 +115,8 @@ TEST(Recovery, SurvivesKillAtEveryStep) {
     SCOPED_TRACE("killed at step " + std::to_string(fatal));
     const fs::path folder = scene.folder() / "copy";
     fs::remove_all(folder);
-    fs::copy(scene.workspace(), folder, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    fs::copy(scene.workspace(), folder,
+             fs::copy_options::recursive | fs::copy_options::copy_symlinks);
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
@@ -149,7 +150,8 @@ TEST(Recovery, SurvivesKillAtEveryStep) {
     ASSERT_TRUE(records) << records.error().to_string();
     bool incumbent = false;
     for (const auto& record : *records)
-      incumbent = incumbent || (record.number == state->incumbent && record.quality_gate.result == "PASS");
+      incumbent =
+          incumbent || (record.number == state->incumbent && record.quality_gate.result == "PASS");
     EXPECT_TRUE(incumbent) << "v" << state->incumbent;
     ASSERT_TRUE((*loop)->workspace().commit_of(state->incumbent).value());
 
@@ -172,7 +174,8 @@ TEST(Recovery, SurvivesKillInTheBaseline) {
     SCOPED_TRACE("killed at step " + std::to_string(fatal));
     const fs::path folder = scene.folder() / "copy";
     fs::remove_all(folder);
-    fs::copy(scene.workspace(), folder, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    fs::copy(scene.workspace(), folder,
+             fs::copy_options::recursive | fs::copy_options::copy_symlinks);
     const pid_t child = fork();
     if (child == 0) {
       Fuse fuse{0, fatal};

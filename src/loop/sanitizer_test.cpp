@@ -28,8 +28,8 @@ TEST(Sanitizer, FindsNothingInTheExamples) {
                                  {spec->launch_file, text(spec->launch_file)}};
     const auto candidate = judged_candidate(*spec, files, name, "");
     ASSERT_TRUE(candidate) << candidate.error().to_string();
-    auto reference = measure::open_reference(examples / name / spec->reference_file,
-                                             folder->path(), real_process_runner());
+    auto reference = measure::open_reference(examples / name / spec->reference_file, folder->path(),
+                                             real_process_runner());
     ASSERT_TRUE(reference) << reference.error().to_string();
     const auto check = measure::sanitize(sanitizers->front(), judged_task(*spec, *reference),
                                          *candidate, {}, real_random());

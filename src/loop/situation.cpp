@@ -14,8 +14,7 @@ Result<RecordedEvidence> read_evidence(const std::string& text, const std::strin
   };
   const auto word = [](const Json& object, const char* key) {
     const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>()
-                                                       : std::string();
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
   };
   if (!json.is_object()) return odd("the evidence is no JSON object");
   if (const auto kernels = json.find("kernels"); kernels != json.end() && !kernels->empty()) {

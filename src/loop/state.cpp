@@ -20,13 +20,20 @@ Error out_of_order(const Entry& entry, const std::string& expected) {
 
 const char* to_string(Stage stage) {
   switch (stage) {
-    case Stage::baseline: return "baseline";
-    case Stage::profile: return "profile";
-    case Stage::plan: return "plan";
-    case Stage::implement: return "implement";
-    case Stage::gate: return "gate";
-    case Stage::commit: return "commit";
-    case Stage::stopped: return "stopped";
+    case Stage::baseline:
+      return "baseline";
+    case Stage::profile:
+      return "profile";
+    case Stage::plan:
+      return "plan";
+    case Stage::implement:
+      return "implement";
+    case Stage::gate:
+      return "gate";
+    case Stage::commit:
+      return "commit";
+    case Stage::stopped:
+      return "stopped";
   }
   return "unknown";
 }
@@ -36,7 +43,8 @@ Result<State> state_of(const std::vector<Entry>& journal) {
   int highest = 0;
   for (const Entry& entry : journal) {
     if (entry.phase == Entry::Phase::begin) {
-      if (state.unfinished) return out_of_order(entry, "the end of `" + state.unfinished->event + "`");
+      if (state.unfinished)
+        return out_of_order(entry, "the end of `" + state.unfinished->event + "`");
       state.unfinished = entry;
       continue;
     }
@@ -112,22 +120,29 @@ std::vector<Todo> todo(const State& state, const workspace::TaskSpec& task) {
   const std::string evidence = fmt::format("profiles/v{}/evidence.json", state.incumbent);
   switch (state.next) {
     case Stage::baseline:
-      return {{"burnish baseline", "v0 must be judged and timed before anything is changed",
+      return {{"burnish baseline",
+               "v0 must be judged and timed before anything is changed",
                {"burnish.toml", task.kernel_file, task.launch_file}}};
     case Stage::profile:
-      return {{"burnish profile", fmt::format("v{} has no profile yet, and there is no edit without a "
-                                              "finding", state.incumbent), {task.kernel_file}}};
+      return {{"burnish profile",
+               fmt::format("v{} has no profile yet, and there is no edit without a "
+                           "finding",
+                           state.incumbent),
+               {task.kernel_file}}};
     case Stage::plan:
-      return {{"burnish plan", fmt::format("choose one action of one category from the findings of v{}",
-                                           state.incumbent), {evidence, plan}}};
+      return {{"burnish plan",
+               fmt::format("choose one action of one category from the findings of v{}",
+                           state.incumbent),
+               {evidence, plan}}};
     case Stage::implement:
-      return {{"burnish implement", "make the change that the plan names, and no other",
+      return {{"burnish implement",
+               "make the change that the plan names, and no other",
                {plan, task.kernel_file, task.launch_file}}};
     case Stage::gate:
       return {{"burnish gate", fmt::format("v{} is not judged yet", state.version), {plan}}};
     case Stage::commit:
-      return {{"burnish commit", fmt::format("v{} is judged; keep it or put the kernel back",
-                                             state.version),
+      return {{"burnish commit",
+               fmt::format("v{} is judged; keep it or put the kernel back", state.version),
                {fmt::format("reports/v{}.md", state.version)}}};
     case Stage::stopped:
       return {{"burnish run --resume", "stopped: " + state.stop_reason, {"README.md"}}};

@@ -9,18 +9,18 @@
 
 namespace burnish::loop {
 
-/// What comes next. `profile`, `plan`, `implement`, `gate`, `commit` are the stages of an iteration;
-/// each verb does exactly one and is refused out of turn.
+/// What comes next. `profile`, `plan`, `implement`, `gate`, `commit` are the stages of an
+/// iteration; each verb does exactly one and is refused out of turn.
 enum class Stage { baseline, profile, plan, implement, gate, commit, stopped };
 const char* to_string(Stage stage);
 
 /// Where a workspace stands; a function of its journal alone.
 struct State {
   Stage next = Stage::baseline;
-  int incumbent = 0;    ///< the accepted version in the working tree
-  int version = 0;      ///< what `next` is about: the incumbent, or the version in the making
-  int iterations = 0;   ///< versions that were judged
-  int since_gain = 0;   ///< versions judged since the last accepted one
+  int incumbent = 0;       ///< the accepted version in the working tree
+  int version = 0;         ///< what `next` is about: the incumbent, or the version in the making
+  int iterations = 0;      ///< versions that were judged
+  int since_gain = 0;      ///< versions judged since the last accepted one
   bool restarted = false;  ///< records were masked since the last accepted version
   std::string stop_reason;
   /// A transition that was begun and neither done nor undone: the process died in it.

@@ -28,12 +28,12 @@ TEST(State, FollowsAnIteration) {
     Stage next;
   };
   const Step steps[] = {
-      {"init", 0, Stage::baseline},     {"baseline", 0, Stage::profile}, {"profile", 0, Stage::plan},
-      {"plan", 1, Stage::implement},    {"implement", 1, Stage::gate},   {"gate", 1, Stage::commit},
-      {"commit", 1, Stage::profile},    {"profile", 1, Stage::plan},     {"plan", 2, Stage::implement},
-      {"implement", 2, Stage::gate},    {"gate", 2, Stage::commit},      {"restore", 2, Stage::plan},
-      {"mask", 0, Stage::plan},         {"plan", 3, Stage::implement},   {"implement", 3, Stage::gate},
-      {"gate", 3, Stage::commit},       {"restore", 3, Stage::plan},     {"stop", 0, Stage::stopped},
+      {"init", 0, Stage::baseline},  {"baseline", 0, Stage::profile}, {"profile", 0, Stage::plan},
+      {"plan", 1, Stage::implement}, {"implement", 1, Stage::gate},   {"gate", 1, Stage::commit},
+      {"commit", 1, Stage::profile}, {"profile", 1, Stage::plan},     {"plan", 2, Stage::implement},
+      {"implement", 2, Stage::gate}, {"gate", 2, Stage::commit},      {"restore", 2, Stage::plan},
+      {"mask", 0, Stage::plan},      {"plan", 3, Stage::implement},   {"implement", 3, Stage::gate},
+      {"gate", 3, Stage::commit},    {"restore", 3, Stage::plan},     {"stop", 0, Stage::stopped},
       {"resume", 0, Stage::profile},
   };
   std::vector<std::pair<std::string, int>> events;
@@ -54,7 +54,8 @@ TEST(State, FollowsAnIteration) {
 }
 
 TEST(State, KnowsWhatWasCutOff) {
-  const auto state = state_of(journal({{"init", 0}, {"baseline", 0}, {"profile", 0}, {">plan", 1}}));
+  const auto state =
+      state_of(journal({{"init", 0}, {"baseline", 0}, {"profile", 0}, {">plan", 1}}));
   ASSERT_TRUE(state);
   ASSERT_TRUE(state->unfinished);
   EXPECT_EQ(state->unfinished->event, "plan");

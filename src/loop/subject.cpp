@@ -67,8 +67,11 @@ Result<measure::Problem> problem_at(const TaskSpec& task, const std::string& wor
 }
 
 Json ceiling_json(const hardware::Ceiling& ceiling) {
-  return {{"name", ceiling.name}, {"unit", ceiling.unit},     {"value", ceiling.value},
-          {"kind", ceiling.kind}, {"source", ceiling.source}};
+  return {{"name", ceiling.name},
+          {"unit", ceiling.unit},
+          {"value", ceiling.value},
+          {"kind", ceiling.kind},
+          {"source", ceiling.source}};
 }
 
 /// A Python kernel is called with the task's tensors in their order.
@@ -227,8 +230,7 @@ Result<hardware::Roofline> workload_roofline(const measure::Task& task,
                                              const measure::Workload& workload, double seconds,
                                              const std::vector<hardware::Ceiling>& ceilings) {
   BURNISH_TRY_ASSIGN(const measure::Problem problem, task.problem(workload.name, workload.dims));
-  BURNISH_TRY_ASSIGN(const auto compute,
-                     device::compute_ceiling(ceilings, problem.work.math_path));
+  BURNISH_TRY_ASSIGN(const auto compute, device::compute_ceiling(ceilings, problem.work.math_path));
   BURNISH_TRY_ASSIGN(const auto bandwidth, device::copy_ceiling(ceilings, problem.work.bytes / 2));
   return hardware::roofline(problem.work, seconds, compute, bandwidth);
 }

@@ -17,8 +17,8 @@ Result<measure::Candidate> judged_candidate(const workspace::TaskSpec& task,
                                             const workspace::Files& files, const std::string& label,
                                             const std::string& arch);
 
-/// The candidate's files as "v3" had them: its commit's when it was accepted, what was kept beside its
-/// profile when it was not. Errors: bad_input for a version that there is not.
+/// The candidate's files as "v3" had them: its commit's when it was accepted, what was kept beside
+/// its profile when it was not. Errors: bad_input for a version that there is not.
 Result<workspace::Files> files_of(workspace::Workspace& workspace, const std::string& version);
 
 /// "K=512 M=1024 N=1024".
@@ -37,9 +37,8 @@ Result<hardware::Roofline> workload_roofline(const measure::Task& task,
                                              const measure::Workload& workload, double seconds,
                                              const std::vector<hardware::Ceiling>& ceilings);
 
-/// Profile of one version: metrics of the workload that is furthest from its ceiling, with the machine
-/// code's, evaluated.
-/// Raw artefacts, evidence.json and summary.txt are written to `folder`.
+/// Profile of one version: metrics of the workload that is furthest from its ceiling, with the
+/// machine code's, evaluated. Raw artefacts, evidence.json and summary.txt are written to `folder`.
 Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspace, Tools& tools,
                                                    const measure::Task& task,
                                                    const measure::Candidate& candidate,

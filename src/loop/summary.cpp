@@ -56,7 +56,8 @@ Result<Summary> summarize(const workspace::Workspace& workspace) {
 }
 
 Json to_json(const Summary& summary) {
-  Json json = {{"workspace", summary.workspace}, {"task", summary.task}, {"device", summary.device}};
+  Json json = {
+      {"workspace", summary.workspace}, {"task", summary.task}, {"device", summary.device}};
   if (summary.baseline_seconds) json["baseline"] = {{"time", *summary.baseline_seconds}};
   json["best"] = {{"version", fmt::format("v{}", summary.best_version)}};
   if (summary.best_seconds) json["best"]["time"] = *summary.best_seconds;

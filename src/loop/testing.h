@@ -95,7 +95,8 @@ inline const char* const kCeilings = R"([
  {"name": "fma f32", "unit": "FLOP/s", "value": 1e9, "kind": "measured", "source": "test"}
 ])";
 
-/// VEC = 4 doubles the speed, TILE = 2 triples it; `wrong` makes every VEC above 1 compute nonsense.
+/// VEC = 4 doubles the speed, TILE = 2 triples it; `wrong` makes every VEC above 1 compute
+/// nonsense.
 class ScaleDevice : public measure::FakeDevice {
  public:
   ScaleDevice() {

@@ -56,7 +56,8 @@ std::string TextTable::text(int columns) const {
     std::string line;
     for (std::size_t c = 0; c < count; ++c) {
       const std::string cell = c + 1 == count ? cut(cells[c], widths[c]) : cells[c];
-      const std::string pad(static_cast<std::size_t>(std::max(0, widths[c] - display_width(cell))), ' ');
+      const std::string pad(static_cast<std::size_t>(std::max(0, widths[c] - display_width(cell))),
+                            ' ');
       line += (c > 0 ? "  " : "") + (right[c] ? pad + cell : cell + pad);
     }
     line.erase(line.find_last_not_of(' ') + 1);

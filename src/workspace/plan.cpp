@@ -87,9 +87,9 @@ Result<Plan> parse_plan(std::string_view text, const std::string& file) {
 }
 
 std::string to_markdown(const Plan& plan) {
-  std::string out = fmt::format("+++\nversion = {}\nparent = {}\nparent_hash = {}\nagent = {}\n",
-                                plan.version, plan.parent, toml_string(plan.parent_hash),
-                                toml_string(plan.agent));
+  std::string out =
+      fmt::format("+++\nversion = {}\nparent = {}\nparent_hash = {}\nagent = {}\n", plan.version,
+                  plan.parent, toml_string(plan.parent_hash), toml_string(plan.agent));
   out += fmt::format("category = {}\naction = {}\nfindings = {}\nbound = {}\nexpected = {}\n",
                      toml_string(plan.category), toml_string(plan.action), toml_list(plan.findings),
                      number_text(plan.bound), toml_string(plan.expected));
@@ -107,8 +107,8 @@ std::string to_markdown(const Plan& plan) {
     out += fmt::format(
         "\n[[search]]\nsource = {}\nlayer = {}\nquery = {}\nfinding = {}\nactionability = {}\n"
         "new = {}\n",
-        toml_string(item.source), toml_string(item.layer), toml_string(item.query), toml_string(item.finding),
-        toml_string(item.actionability), item.is_new);
+        toml_string(item.source), toml_string(item.layer), toml_string(item.query),
+        toml_string(item.finding), toml_string(item.actionability), item.is_new);
   return out + "+++\n" + plan.notes;
 }
 

@@ -18,22 +18,22 @@ struct Plan {
     std::string direction;  ///< "up", "down", "zero", "appears"
   };
 
-  int version = 0;        ///< the version that it will make
-  int parent = 0;         ///< the version whose profile it rests on
+  int version = 0;          ///< the version that it will make
+  int parent = 0;           ///< the version whose profile it rests on
   std::string parent_hash;  ///< artefact hash of that version
   std::string agent;
-  std::string category;   ///< exactly one of design §5
-  std::string action;     ///< one sentence: the one change
+  std::string category;               ///< exactly one of design §5
+  std::string action;                 ///< one sentence: the one change
   std::vector<std::string> findings;  ///< ids of findings of the parent's profile
-  double bound = 1;       ///< upper bound on the speed-up, from the findings
-  std::string expected;   ///< expected effect with its arithmetic
+  double bound = 1;                   ///< upper bound on the speed-up, from the findings
+  std::string expected;               ///< expected effect with its arithmetic
   std::vector<Signature> signature;   ///< what the ISA diff should show
   std::vector<std::string> risks;
   std::string rollback;
-  bool enabler = false;   ///< may pass without a gain, and is undone when none follows
+  bool enabler = false;  ///< may pass without a gain, and is undone when none follows
   std::map<std::string, std::vector<std::string>> parameters;  ///< tunable → values to try
   std::vector<Record::Search> search_log;
-  std::string notes;      ///< Markdown body
+  std::string notes;  ///< Markdown body
 };
 
 /// Errors: bad_input at file:line:column.

@@ -20,7 +20,8 @@ Plan example() {
   plan.risks = {"spills"};
   plan.rollback = "restore v2";
   plan.parameters = {{"ROWS", {"1", "2", "8"}}};
-  plan.search_log = {{"register-blocking-outputs", "L1", "few-fma-per-load", "block", "direct", true}};
+  plan.search_log = {
+      {"register-blocking-outputs", "L1", "few-fma-per-load", "block", "direct", true}};
   plan.notes = "\n## Input evidence\n\n- 1.1 loads\n";
   return plan;
 }

@@ -17,7 +17,8 @@ inline const std::vector<std::string>& gate_results() {
 
 template <class Visitor, class R>
 void visit_record(Visitor& v, R& r) {
-  static const std::vector<std::string> verdicts = {"baseline", "improved", "regressed", "inconclusive"};
+  static const std::vector<std::string> verdicts = {"baseline", "improved", "regressed",
+                                                    "inconclusive"};
   static const std::vector<std::string> error_types = {
       "compilation", "runtime", "accuracy", "performance", "isa", "attribution", "timeout"};
   v.text("version", r.version);
