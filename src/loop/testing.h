@@ -138,6 +138,7 @@ class SilentObserver : public Observer {
 /// Everything a loop test needs, in a temporary folder.
 class Scene {
  public:
+  ~Scene() { unsetenv("BURNISH_DATA"); }
   Scene()
       : folder_(TemporaryFolder::make("burnish-loop").value()),
         override_((setenv("BURNISH_DATA", (folder_.path() / "data").c_str(), 1), write_data(), 0)),
