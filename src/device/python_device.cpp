@@ -1,12 +1,9 @@
 #include "device/python_device.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -23,6 +20,7 @@
 #include "device/opencl_devices.h"
 #include "device/protocol.h"
 #include "device/sandbox.h"
+#include "device/shared_memory.h"
 
 namespace burnish::device {
 namespace {
@@ -39,10 +37,6 @@ constexpr std::uint64_t kLargestPrinting = 8u << 20;
 constexpr milliseconds kStart{60'000};
 /// For processes to stop or to answer what is no work.
 constexpr milliseconds kSoon{10'000};
-
-Error environment_failure(const char* what) {
-  return environment_error(fmt::format("{}: {}", what, std::strerror(errno)));
-}
 
 std::vector<std::string> numbers_in(const fs::path& folder) {
   std::vector<std::string> names;
@@ -142,10 +136,7 @@ class PythonSession : public Session {
  public:
   PythonSession(DeviceInfo info, const Limits& limits)
       : info_(std::move(info)), limits_(limits), generator_(real_random().seed()) {}
-  ~PythonSession() override {
-    child_.reset();
-    if (shared_ >= 0) ::close(shared_);
-  }
+  ~PythonSession() override { child_.reset(); }
 
   Result<void> start(const fs::path& python, const Source& source);
 
@@ -163,8 +154,6 @@ class PythonSession : public Session {
                        std::uint64_t& end) const;
   Result<void> fill(const RunRequest& request);
   Result<Json> call_of(const KernelLaunch& launch) const;
-  Result<void> put(std::uint64_t at, std::span<const std::byte> bytes);
-  Result<void> get(std::uint64_t at, std::span<std::byte> bytes) const;
   Result<void> stop();
   void go_on();
   Result<void> send(const Json& message);
@@ -181,8 +170,7 @@ class PythonSession : public Session {
   std::optional<ChildProcess> child_;
   std::int64_t root_ = 0;  ///< of the processes to be stopped
   std::set<std::int64_t> stopped_, known_;
-  int shared_ = -1;
-  std::uint64_t shared_bytes_ = 0;
+  SharedMemory shared_;
   std::vector<Slot> tensors_, scratch_;
   std::uint64_t tensors_end_ = 0;
   std::vector<std::byte> flush_;
@@ -191,15 +179,7 @@ class PythonSession : public Session {
 };
 
 Result<void> PythonSession::start(const fs::path& python, const Source& source) {
-  shared_bytes_ = limits_.memory_bytes > 0
-                      ? limits_.memory_bytes
-                      : static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * kPage / 4;
-  shared_ = ::memfd_create("burnish", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  // Sealed, since a process that shrinks it would make the judge read nothing.
-  if (shared_ < 0 || ::ftruncate(shared_, static_cast<off_t>(shared_bytes_)) != 0 ||
-      ::fcntl(shared_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    return environment_failure("cannot make memory to share with the worker");
-  }
+  BURNISH_TRY_ASSIGN(shared_, SharedMemory::make(limits_.memory_bytes));
   BURNISH_TRY_ASSIGN(const DataFile script, data_file("python/worker.py"));
   // Namespaces are entered by our own program, which this is not.
   const Confinement confinement = best_sandbox().confinement == Confinement::bubblewrap
@@ -216,9 +196,9 @@ Result<void> PythonSession::start(const fs::path& python, const Source& source) 
   for (const char* argument : {"-B", "-I", "-c"}) spec.argv.emplace_back(argument);
   spec.argv.emplace_back(script.content);
   spec.environment = worker_environment(confinement, folder);
-  spec.pass_fds = {{shared_, kSharedMemory}};
+  spec.pass_fds = {{shared_.fd(), kSharedMemory}};
   spec.error_limit = kLargestPrinting;
-  spec.memory_limit = shared_bytes_;
+  spec.memory_limit = shared_.bytes();
   file_ = source.file;
   const auto began = real_clock().steady();
   BURNISH_TRY_ASSIGN(child_, ChildProcess::start(spec));
@@ -227,7 +207,7 @@ Result<void> PythonSession::start(const fs::path& python, const Source& source) 
   root_ = confinement == Confinement::bubblewrap || !state ? child_->pid() : state->second;
 
   Json message = Json::object();
-  message["bytes"] = shared_bytes_;
+  message["bytes"] = shared_.bytes();
   message["folder"] = folder.string();
   message["file"] = source.file;
   message["text"] = source.text;
@@ -323,28 +303,6 @@ void PythonSession::go_on() {
   stopped_.clear();
 }
 
-Result<void> PythonSession::put(std::uint64_t at, std::span<const std::byte> bytes) {
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t count =
-        ::pwrite(shared_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(at + done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return environment_failure("cannot write to the shared memory");
-    done += static_cast<std::size_t>(count);
-  }
-  return {};
-}
-
-Result<void> PythonSession::get(std::uint64_t at, std::span<std::byte> bytes) const {
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t count =
-        ::pread(shared_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(at + done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return environment_failure("cannot read the shared memory");
-    done += static_cast<std::size_t>(count);
-  }
-  return {};
-}
-
 Result<void> PythonSession::lay_out(const std::vector<Buffer>& buffers, std::vector<Slot>& slots,
                                     std::uint64_t& end) const {
   slots.clear();
@@ -352,13 +310,13 @@ Result<void> PythonSession::lay_out(const std::vector<Buffer>& buffers, std::vec
     Slot slot;
     slot.buffer = buffer;
     slot.at = end;
-    if (buffer.bytes > shared_bytes_) end = shared_bytes_;
+    if (buffer.bytes > shared_.bytes()) end = shared_.bytes();
     slot.allocated = (buffer.bytes + 2 * kGuardBytes + kDriftBytes + kPage - 1) / kPage * kPage;
     end += slot.allocated;
-    if (end > shared_bytes_) {
+    if (end > shared_.bytes()) {
       return environment_error(
           fmt::format("the buffers need more than the {} that a worker may use",
-                      with_binary_prefix(shared_bytes_)));
+                      with_binary_prefix(shared_.bytes())));
     }
     slots.push_back(std::move(slot));
   }
@@ -388,7 +346,7 @@ Result<void> PythonSession::fill(const RunRequest& request) {
           found != request.contents.end() && found->second.size() != slot.buffer.bytes) {
         return bug(fmt::format("the content of \"{}\" has the wrong size", slot.buffer.name));
       }
-      BURNISH_TRY(put(slot.at, bytes));
+      BURNISH_TRY(shared_.put(slot.at, bytes));
     }
   }
   return {};
@@ -452,7 +410,8 @@ Result<RunResult> PythonSession::run(const RunRequest& request) {
   BURNISH_TRY(stop());
   for (const Slot& slot : tensors_) {
     const auto found = request.contents.find(slot.buffer.name);
-    if (found != request.contents.end()) BURNISH_TRY(put(slot.at + slot.offset, found->second));
+    if (found != request.contents.end())
+      BURNISH_TRY(shared_.put(slot.at + slot.offset, found->second));
   }
 
   RunResult result;
@@ -492,9 +451,9 @@ Result<RunResult> PythonSession::run(const RunRequest& request) {
         state.before.resize(slot.offset);
         state.content.resize(slot.buffer.bytes);
         state.after.resize(slot.allocated - after);
-        BURNISH_TRY(get(slot.at, state.before));
-        BURNISH_TRY(get(slot.at + slot.offset, state.content));
-        BURNISH_TRY(get(slot.at + after, state.after));
+        BURNISH_TRY(shared_.get(slot.at, state.before));
+        BURNISH_TRY(shared_.get(slot.at + slot.offset, state.content));
+        BURNISH_TRY(shared_.get(slot.at + after, state.after));
       }
     }
   }

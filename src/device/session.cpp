@@ -107,14 +107,14 @@ class WorkerSession : public Session {
 
 Error WorkerSession::too_large() const {
   return environment_error(fmt::format("the buffers need more than the {} that a worker may use",
-                                       with_binary_prefix(worker_->shared_bytes())))
+                                       with_binary_prefix(worker_->shared().bytes())))
       .with_hint("choose a smaller workload, or raise the memory limit");
 }
 
 Result<WorkerSession::Slots> WorkerSession::lay_out(const std::vector<Buffer>& buffers) const {
   Slots slots;
   for (const Buffer& buffer : buffers) {
-    if (buffer.bytes > worker_->shared_bytes()) return too_large();
+    if (buffer.bytes > worker_->shared().bytes()) return too_large();
     Slot slot;
     slot.buffer = buffer;
     slot.allocated = is_simulator() ? buffer.bytes : buffer.bytes + 2 * kGuardBytes + kDriftBytes;
@@ -155,7 +155,7 @@ Result<void> WorkerSession::replace(Slots& held, Slots wanted) {
   }
   held.clear();
   for (const Slot* slot : all_slots()) together += slot->allocated + kPage;
-  const bool fits = together + bytes + kPage * wanted.size() <= worker_->shared_bytes();
+  const bool fits = together + bytes + kPage * wanted.size() <= worker_->shared().bytes();
   if (!fits) allocate.clear();
   Json request = Json::object();
   request["do"] = "allocate";
@@ -266,7 +266,7 @@ Result<void> WorkerSession::stage(const RunRequest& request, std::uint64_t flush
     const bool is_input =
         slot->buffer.role != Buffer::Role::out && slot->buffer.role != Buffer::Role::scratch;
     if (content == request.contents.end() || !is_input) continue;
-    BURNISH_TRY(worker_->put(slot->at, content->second));
+    BURNISH_TRY(worker_->shared().put(slot->at, content->second));
     contents.push_back({{"buffer", slot->buffer.name},
                         {"offset", slot->offset},
                         {"at", slot->at},
@@ -331,9 +331,9 @@ Result<std::map<std::string, BufferState>> WorkerSession::read_back() {
     state.before.resize(slot->offset);
     state.content.resize(slot->buffer.bytes);
     state.after.resize(is_simulator() ? 0 : slot->allocated - end);  // at least kGuardBytes
-    BURNISH_TRY(worker_->get(slot->at, state.before));
-    BURNISH_TRY(worker_->get(slot->at + slot->offset, state.content));
-    BURNISH_TRY(worker_->get(slot->at + end, state.after));
+    BURNISH_TRY(worker_->shared().get(slot->at, state.before));
+    BURNISH_TRY(worker_->shared().get(slot->at + slot->offset, state.content));
+    BURNISH_TRY(worker_->shared().get(slot->at + end, state.after));
     states.emplace(slot->buffer.name, std::move(state));
   }
   return states;

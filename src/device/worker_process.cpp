@@ -1,8 +1,6 @@
 #include "device/worker_process.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,11 +25,6 @@ constexpr milliseconds kRestOfMessage{10'000};
 /// For a profiler to write what it found.
 constexpr milliseconds kWrapperEnd{120'000};
 
-std::uint64_t quarter_of_memory() {
-  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-         static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) / 4;
-}
-
 milliseconds left_until(steady_clock::time_point end) {
   const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
   return std::max(left, milliseconds(0));
@@ -51,17 +44,7 @@ std::string last_words(std::string_view text) {
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerStart& start) {
   std::unique_ptr<WorkerProcess> worker(new WorkerProcess);
-  worker->memory_bytes_ = start.memory_bytes > 0 ? start.memory_bytes : quarter_of_memory();
-  worker->shared_bytes_ = worker->memory_bytes_;
-  worker->shared_ = ::memfd_create("burnish", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  // Its pages come into being as they are written. Sealed, since a worker that shrinks it would
-  // make the judge read nothing, and one that grows it would fill the machine's memory.
-  if (worker->shared_ < 0 ||
-      ::ftruncate(worker->shared_, static_cast<off_t>(worker->shared_bytes_)) != 0 ||
-      ::fcntl(worker->shared_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    return environment_error(
-        fmt::format("cannot make memory to share with the worker: {}", std::strerror(errno)));
-  }
+  BURNISH_TRY_ASSIGN(worker->shared_, SharedMemory::make(start.memory_bytes));
   fs::path folder = kPrivateFolder;
   if (start.confinement == Confinement::process_group) {
     BURNISH_TRY_ASSIGN(worker->folder_, TemporaryFolder::make("burnish-worker"));
@@ -75,10 +58,10 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const WorkerStart& s
   spec.argv.insert(spec.argv.end(), command.begin(), command.end());
   spec.environment = worker_environment(start.confinement, folder);
   if (worker->is_wrapped_) (*spec.environment)[kProfiledVariable] = "1";
-  spec.pass_fds = {{worker->shared_, kSharedMemory}};
+  spec.pass_fds = {{worker->shared_.fd(), kSharedMemory}};
   spec.output_limit = kFrameHead + kLargestJson + kLargestAttachment;
   spec.error_limit = kLargestPrinting;
-  spec.memory_limit = worker->memory_bytes_;
+  spec.memory_limit = worker->shared_.bytes();
   BURNISH_TRY_ASSIGN(worker->child_, ChildProcess::start(spec));
   return worker;
 }
@@ -94,7 +77,6 @@ void WorkerProcess::wait_for_wrapper() {
 WorkerProcess::~WorkerProcess() {
   if (is_wrapped_ && child_) wait_for_wrapper();
   child_.reset();
-  if (shared_ >= 0) ::close(shared_);
 }
 
 Error WorkerProcess::fail(const Error& error, const Activity& activity, milliseconds deadline) {
@@ -116,7 +98,7 @@ Error WorkerProcess::fail(const Error& error, const Activity& activity, millisec
       break;
     case ProcessResult::End::memory_limit:
       result = refused(fmt::format("{} took more than {} of memory and was stopped", activity.name,
-                                   with_binary_prefix(memory_bytes_)));
+                                   with_binary_prefix(shared_.bytes())));
       break;
     case ProcessResult::End::output_limit:
       result = refused(fmt::format("{} printed more than {} and was stopped", activity.name,
@@ -185,34 +167,6 @@ Result<WorkerReply> WorkerProcess::ask(const Json& request, std::string_view att
   const steady_clock::time_point end = steady_clock::now() + deadline;
   BURNISH_TRY(send(request, attachment, deadline, activity));
   return receive(left_until(end), activity);
-}
-
-Result<void> WorkerProcess::put(std::uint64_t at, std::span<const std::byte> bytes) {
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t written =
-        ::pwrite(shared_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(at + done));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      return environment_error(
-          fmt::format("cannot write to the shared memory: {}", std::strerror(errno)));
-    }
-    done += static_cast<std::size_t>(written);
-  }
-  return {};
-}
-
-Result<void> WorkerProcess::get(std::uint64_t at, std::span<std::byte> bytes) const {
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t got =
-        ::pread(shared_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(at + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) {
-      return environment_error(
-          fmt::format("cannot read the shared memory: {}", std::strerror(errno)));
-    }
-    done += static_cast<std::size_t>(got);
-  }
-  return {};
 }
 
 std::string WorkerProcess::messages() const {

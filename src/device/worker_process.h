@@ -3,13 +3,13 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
 #include "base/process.h"
 #include "device/sandbox.h"
+#include "device/shared_memory.h"
 
 namespace burnish::device {
 
@@ -48,11 +48,7 @@ class WorkerProcess {
                     std::chrono::milliseconds deadline, const Activity& activity);
   Result<WorkerReply> receive(std::chrono::milliseconds deadline, const Activity& activity);
 
-  /// Copies into and out of the shared memory. It is read once and never mapped here, so that a
-  /// worker can neither change it under the judge's eyes nor make the judge fault.
-  Result<void> put(std::uint64_t at, std::span<const std::byte> bytes);
-  Result<void> get(std::uint64_t at, std::span<std::byte> bytes) const;
-  std::uint64_t shared_bytes() const { return shared_bytes_; }
+  SharedMemory& shared() { return shared_; }
 
   std::string messages() const;
 
@@ -67,9 +63,7 @@ class WorkerProcess {
 
   std::optional<TemporaryFolder> folder_;
   std::optional<ChildProcess> child_;
-  int shared_ = -1;
-  std::uint64_t shared_bytes_ = 0;
-  std::uint64_t memory_bytes_ = 0;
+  SharedMemory shared_;
   bool is_wrapped_ = false;
   std::optional<Error> failure_;
   std::string last_messages_;

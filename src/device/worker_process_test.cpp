@@ -114,7 +114,7 @@ TEST_P(FakeWorker, CannotShrinkOrGrowTheSharedMemory) {
   EXPECT_FALSE(contains(worker_->messages(), "shrunk"));
   EXPECT_FALSE(contains(worker_->messages(), "grown"));
   std::vector<std::byte> bytes(16);
-  EXPECT_TRUE(worker_->get(0, bytes).has_value());
+  EXPECT_TRUE(worker_->shared().get(0, bytes).has_value());
 }
 
 TEST_P(FakeWorker, SeesNoSecretsOfTheEnvironment) {
