@@ -958,22 +958,14 @@ Result<Reading> read_trace(const TraceFiles& files) {
   return trace.finish();
 }
 
-Result<Reading> read_trace_stats(std::string_view bytes, const fs::path& name) {
+Result<Reading> read_trace_stats(const Input& input) {
   Trace trace;
-  Input input;
-  input.bytes = bytes;
-  input.name = name;
-  input.hash = content_hash(bytes);
   BURNISH_TRY(trace.read_stats(input));
   return trace.finish();
 }
 
-Result<Reading> read_trace_code(std::string_view bytes, const fs::path& name) {
+Result<Reading> read_trace_code(const Input& input) {
   Trace trace;
-  Input input;
-  input.bytes = bytes;
-  input.name = name;
-  input.hash = content_hash(bytes);
   BURNISH_TRY(trace.read_code(input));
   return trace.finish();
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "profile/amd_model.h"
 #include "profile/profile.h"
 
 namespace burnish::profile::amd {
@@ -18,10 +19,10 @@ struct TraceFiles {
 /// Reads what there is of it; files that the trace names and that are missing are warned of.
 Result<Reading> read_trace(const TraceFiles& files);
 
-/// The statistics alone, from their bytes.
-Result<Reading> read_trace_stats(std::string_view bytes, const fs::path& name);
-/// The instructions alone, from the bytes of code.json.
-Result<Reading> read_trace_code(std::string_view bytes, const fs::path& name);
+/// The statistics alone.
+Result<Reading> read_trace_stats(const Input& input);
+/// The instructions alone, of code.json.
+Result<Reading> read_trace_code(const Input& input);
 /// Whether the bytes are a trace's code.json.
 bool is_trace_code(std::string_view bytes);
 /// A trace's wave, occupancy, states or file list, which mean nothing without its code.json.

@@ -377,6 +377,21 @@ Result<void> read_samples(const Input& input, Table table, Run& run) {
   return {};
 }
 
+/// The numbers of this row, by column and by the fact that it states.
+void add_facts(const Rows& rows, const Input& input, Agent& agent,
+               std::initializer_list<std::pair<const char*, const char*>> columns) {
+  for (const auto& [column, fact] : columns) {
+    const int at = rows.column(column);
+    const auto value = parse_number(trim(rows.text(at)));
+    if (!value) continue;
+    Where where;
+    where.file = input.name.string();
+    where.hash = input.hash;
+    where.locator = fmt::format("row {}, column {}", rows.line(), at + 1);
+    agent.fact(fact, *value, where);
+  }
+}
+
 Result<void> read_agents(const Input& input, Run& run) {
   run.add_source(input, kind_of(Table::agents), "");
   BURNISH_TRY_ASSIGN(Rows rows, Rows::open(input));
@@ -394,20 +409,12 @@ Result<void> read_agents(const Input& input, Run& run) {
       BURNISH_TRY_ASSIGN(const auto number, rows.integer(version));
       if (number) agent.arch = arch_of_version(*number);
     }
-    for (const auto& [column, fact] :
-         {std::pair{"Num_Xcc", "num_xcd"}, std::pair{"Cu_Count", "cu_per_gpu"},
-          std::pair{"Max_Engine_Clk_Fcompute", "max_sclk"},
-          std::pair{"Max_Waves_Per_Cu", "max_waves_per_cu"},
-          std::pair{"Simd_Per_Cu", "simd_per_cu"}}) {
-      const int at = rows.column(column);
-      const auto value = parse_number(trim(rows.text(at)));
-      if (!value) continue;
-      Where where;
-      where.file = input.name.string();
-      where.hash = input.hash;
-      where.locator = fmt::format("row {}, column {}", rows.line(), at + 1);
-      agent.fact(fact, *value, where);
-    }
+    add_facts(rows, input, agent,
+              {{"Num_Xcc", "num_xcd"},
+               {"Cu_Count", "cu_per_gpu"},
+               {"Max_Engine_Clk_Fcompute", "max_sclk"},
+               {"Max_Waves_Per_Cu", "max_waves_per_cu"},
+               {"Simd_Per_Cu", "simd_per_cu"}});
     run.add_agent(std::string(rows.text(node)), std::move(agent));
   }
   return {};
@@ -516,21 +523,15 @@ Result<void> read_sysinfo(const Input& input, Run& run) {
     // "MI300X_A1": the model with its stepping.
     agent.name = "AMD Instinct " + agent.name.substr(0, agent.name.find('_'));
   }
-  for (const auto& [column, fact] :
-       {std::pair{"num_xcd", "num_xcd"}, std::pair{"cu_per_gpu", "cu_per_gpu"},
-        std::pair{"max_sclk", "max_sclk"}, std::pair{"max_mclk", "max_mclk"},
-        std::pair{"max_waves_per_cu", "max_waves_per_cu"}, std::pair{"simd_per_cu", "simd_per_cu"},
-        std::pair{"num_hbm_channels", "num_hbm_channels"},
-        std::pair{"num_memory_channels", "num_hbm_channels"}}) {
-    const int at = rows.column(column);
-    const auto value = parse_number(trim(rows.text(at)));
-    if (!value) continue;
-    Where where;
-    where.file = input.name.string();
-    where.hash = input.hash;
-    where.locator = fmt::format("row {}, column {}", rows.line(), at + 1);
-    agent.fact(fact, *value, where);
-  }
+  add_facts(rows, input, agent,
+            {{"num_xcd", "num_xcd"},
+             {"cu_per_gpu", "cu_per_gpu"},
+             {"max_sclk", "max_sclk"},
+             {"max_mclk", "max_mclk"},
+             {"max_waves_per_cu", "max_waves_per_cu"},
+             {"simd_per_cu", "simd_per_cu"},
+             {"num_hbm_channels", "num_hbm_channels"},
+             {"num_memory_channels", "num_hbm_channels"}});
   for (const char* key :
        {"command", "rocm_version", "workload_name", "compute_partition", "memory_partition"}) {
     const std::string_view text = rows.text(rows.column(key));

@@ -431,7 +431,7 @@ Result<Reading> read(std::string_view bytes, const fs::path& name) {
   input.bytes = bytes;
   input.name = name;
   input.hash = content_hash(bytes);
-  if (is_trace_code(bytes)) return read_trace_code(bytes, name);
+  if (is_trace_code(bytes)) return read_trace_code(input);
   if (is_trace_part(bytes)) {
     return bad_input("a part of a thread trace, which means nothing without its code.json")
         .at({name.string()})
@@ -449,7 +449,7 @@ Result<Reading> read(std::string_view bytes, const fs::path& name) {
   if (!table) {
     return bad_input("no artefact of rocprofv3, rocpd or rocprof-compute").at({name.string()});
   }
-  if (*table == Table::instruction_stats) return read_trace_stats(bytes, name);
+  if (*table == Table::instruction_stats) return read_trace_stats(input);
   if (*table == Table::wide_counters || *table == Table::sysinfo) run.tool = "rocprof-compute";
   BURNISH_TRY(read_table(input, *table, run));
   return run.finish();
