@@ -6,10 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <memory>
 #include <type_traits>
 #include <utility>
+
+#include "isa/little_endian.h"
 
 namespace burnish::isa::amd {
 namespace {
@@ -36,10 +37,7 @@ class Bytes {
   template <class T>
   std::optional<T> at(std::uint64_t offset) const {
     static_assert(std::is_unsigned_v<T>);
-    if (offset > bytes_.size() || bytes_.size() - offset < sizeof(T)) return {};
-    T value;
-    std::memcpy(&value, bytes_.data() + offset, sizeof(T));
-    return value;
+    return value_at<T>(bytes_, offset);
   }
   std::optional<std::string_view> slice(std::uint64_t offset, std::uint64_t size) const {
     if (offset > bytes_.size() || bytes_.size() - offset < size) return {};

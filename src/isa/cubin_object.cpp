@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <unordered_map>
 #include <utility>
+
+#include "isa/little_endian.h"
 
 namespace burnish::isa::nvidia {
 namespace {
@@ -43,15 +44,6 @@ enum Attribute : std::uint8_t {
   kAnnotations = 0x55,
 };
 constexpr std::uint32_t kAnnotationSpill = 1;
-
-template <class T>
-T read_at(std::string_view bytes, std::size_t at) {
-  T value{};
-  if (at <= bytes.size() && bytes.size() - at >= sizeof(T)) {
-    std::memcpy(&value, bytes.data() + at, sizeof(T));
-  }
-  return value;
-}
 
 std::string_view string_at(std::string_view table, std::uint64_t at) {
   if (at >= table.size()) return {};

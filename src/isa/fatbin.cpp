@@ -4,7 +4,8 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <cstring>
+
+#include "isa/little_endian.h"
 
 namespace burnish::isa::nvidia {
 namespace {
@@ -16,15 +17,6 @@ constexpr std::uint64_t kMostPlain = 1u << 30;
 constexpr std::size_t kMostEntries = 1u << 16;
 constexpr std::uint64_t kFlagLz4 = 0x2000;
 constexpr std::uint64_t kFlagZstd = 0x8000;
-
-template <class T>
-T read_at(std::string_view bytes, std::size_t at) {
-  T value{};
-  if (at <= bytes.size() && bytes.size() - at >= sizeof(T)) {
-    std::memcpy(&value, bytes.data() + at, sizeof(T));
-  }
-  return value;
-}
 
 /// The entries of one fat binary. An entry: kind (u16), version (u16), size of its header (u32),
 /// size of the image (u64), of the compressed image (u32), …, SM (u32 at 28), …, flags (u64 at 40),

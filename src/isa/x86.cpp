@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "isa/flow.h"
+#include "isa/little_endian.h"
 #include "isa/x86_decode.h"
 #include "isa/x86_loop.h"
 
@@ -76,14 +77,6 @@ std::optional<int> busiest_loop(const Kernel& kernel, const std::vector<Decoded>
 /// Bytes of a table that decide whether two codes read the same constants.
 constexpr std::size_t kTableBytes = 1 << 16;
 
-template <class T>
-std::optional<T> read_at(std::string_view bytes, std::uint64_t offset) {
-  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return {};
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof(T));
-  return value;
-}
-
 struct Section {
   std::uint32_t type = 0;
   std::uint64_t flags = 0, address = 0, offset = 0, size = 0, link = 0;
@@ -101,9 +94,9 @@ class Object {
     const auto broken = [&](const std::string& what) {
       return bad_input("the ELF object is damaged: " + what).at({file, 0, 0});
     };
-    const auto table = read_at<std::uint64_t>(bytes, 40);
-    const auto entry_size = read_at<std::uint16_t>(bytes, 58);
-    const auto count = read_at<std::uint16_t>(bytes, 60);
+    const auto table = value_at<std::uint64_t>(bytes, 40);
+    const auto entry_size = value_at<std::uint16_t>(bytes, 58);
+    const auto count = value_at<std::uint16_t>(bytes, 60);
     if (!table || !entry_size || !count) return broken("its header is cut short");
     if (*count == 0 || *table == 0) return broken("it has no section table");
     if (*entry_size != 64) return broken(fmt::format("section headers of {} bytes", *entry_size));
@@ -113,12 +106,12 @@ class Object {
         return broken(fmt::format("section header {} lies past the end of the file", i));
       }
       Section section;
-      section.type = *read_at<std::uint32_t>(bytes, at + 4);
-      section.flags = *read_at<std::uint64_t>(bytes, at + 8);
-      section.address = *read_at<std::uint64_t>(bytes, at + 16);
-      section.offset = *read_at<std::uint64_t>(bytes, at + 24);
-      section.size = *read_at<std::uint64_t>(bytes, at + 32);
-      section.link = *read_at<std::uint32_t>(bytes, at + 40);
+      section.type = *value_at<std::uint32_t>(bytes, at + 4);
+      section.flags = *value_at<std::uint64_t>(bytes, at + 8);
+      section.address = *value_at<std::uint64_t>(bytes, at + 16);
+      section.offset = *value_at<std::uint64_t>(bytes, at + 24);
+      section.size = *value_at<std::uint64_t>(bytes, at + 32);
+      section.link = *value_at<std::uint32_t>(bytes, at + 40);
       const bool in_file = section.type != 0 && section.type != 8;
       if (in_file &&
           (section.offset > bytes.size() || section.size > bytes.size() - section.offset)) {
@@ -158,15 +151,15 @@ class Object {
       if (names.type != 3) continue;
       for (std::uint64_t at = 0; at + 24 <= table.size; at += 24) {
         const std::uint64_t entry = table.offset + at;
-        const auto name = *read_at<std::uint32_t>(bytes_, entry);
-        const auto info = *read_at<std::uint8_t>(bytes_, entry + 4);
-        const auto section = *read_at<std::uint16_t>(bytes_, entry + 6);
+        const auto name = *value_at<std::uint32_t>(bytes_, entry);
+        const auto info = *value_at<std::uint8_t>(bytes_, entry + 4);
+        const auto section = *value_at<std::uint16_t>(bytes_, entry + 6);
         if ((info & 15) != 2 || section == 0 || name >= names.size) continue;
         std::string_view text = bytes_.substr(names.offset + name, names.size - name);
         text = text.substr(0, text.find('\0'));
         if (!seen.insert(std::string(text)).second) continue;
-        functions_.push_back({std::string(text), *read_at<std::uint64_t>(bytes_, entry + 8),
-                              *read_at<std::uint64_t>(bytes_, entry + 16)});
+        functions_.push_back({std::string(text), *value_at<std::uint64_t>(bytes_, entry + 8),
+                              *value_at<std::uint64_t>(bytes_, entry + 16)});
       }
     }
   }
@@ -468,14 +461,14 @@ bool recognises(std::string_view bytes) {
   if (!bytes.starts_with("\x7f"
                          "ELF\x02\x01"))
     return false;
-  const auto machine = read_at<std::uint16_t>(bytes, 18);
+  const auto machine = value_at<std::uint16_t>(bytes, 18);
   return machine && (*machine == kMachineX86 || *machine == kMachineAarch64);
 }
 
 Result<Reading> read(const fs::path& path, std::string_view bytes, ProcessRunner& runner) {
   const std::string file = path.string();
   Reading reading;
-  const auto machine = read_at<std::uint16_t>(bytes, 18);
+  const auto machine = value_at<std::uint16_t>(bytes, 18);
   if (!recognises(bytes)) return bad_input("not an ELF object for x86-64").at({file, 0, 0});
   BURNISH_TRY_ASSIGN(const Object object, Object::parse(bytes, file));
   const std::vector<Entry> kernels = entries(object.functions());
