@@ -32,10 +32,7 @@ Result<int> lint_task(const Common& common, const measure::Task& task) {
 
 Result<int> check(const Common& common, const CheckOptions& options) {
   BURNISH_TRY_ASSIGN(auto workspace, open_to_read(common.folder));
-  BURNISH_TRY_ASSIGN(
-      auto reference,
-      measure::open_reference(workspace.folder() / workspace.task().reference_file,
-                              workspace.cache_folder() / "reference", real_process_runner()));
+  BURNISH_TRY_ASSIGN(auto reference, loop::open_reference(workspace));
   const auto task = loop::judged_task(workspace.task(), reference);
   if (options.lint) return lint_task(common, task);
   std::string label = "the working tree";

@@ -178,11 +178,7 @@ Result<std::unique_ptr<Loop>> Loop::open(const fs::path& folder, workspace::Worl
   BURNISH_TRY_ASSIGN(auto workspace, workspace::Workspace::open(
                                          folder, workspace::Workspace::Access::write, world));
   std::unique_ptr<Loop> loop(new Loop(std::move(workspace)));
-  const auto& task = loop->workspace_.task();
-  BURNISH_TRY_ASSIGN(loop->reference_,
-                     measure::open_reference(loop->workspace_.folder() / task.reference_file,
-                                             loop->workspace_.cache_folder() / "reference",
-                                             loop->workspace_.world().processes));
+  BURNISH_TRY_ASSIGN(loop->reference_, open_reference(loop->workspace_));
   BURNISH_TRY_ASSIGN(report, loop->recover());
   return loop;
 }

@@ -28,13 +28,10 @@ void merge(MetricSet& into, const MetricSet& from) {
   for (const auto& [name, value] : from.all()) into.add(value);
 }
 
-/// The same with pointers relative to the workspace, so that a clone can follow them.
-void merge_relative(MetricSet& into, const MetricSet& from, const fs::path& workspace) {
-  for (const auto& [name, value] : from.all()) {
-    Metric metric = value;
-    metric.where.file = fs::path(metric.where.file).lexically_proximate(workspace).string();
-    into.add(std::move(metric));
-  }
+/// With its pointer relative to the workspace, so that a clone can follow it.
+Metric relative(Metric metric, const fs::path& workspace) {
+  metric.where.file = fs::path(metric.where.file).lexically_proximate(workspace).string();
+  return metric;
 }
 
 double volume(const std::array<std::int64_t, 3>& extent) {
@@ -114,10 +111,7 @@ Result<void> add_counters(workspace::Workspace& workspace, const Tools& tools,
     if (kernel.name.substr(0, kernel.name.find('(')) != evidence.name) continue;
     for (const auto& [name, value] : kernel.metrics.all()) {
       if (is_ours(name) || evidence.metrics.find(name) != nullptr) continue;
-      Metric metric = value;
-      metric.where.file =
-          fs::path(metric.where.file).lexically_proximate(workspace.folder()).string();
-      evidence.metrics.add(std::move(metric));
+      evidence.metrics.add(relative(value, workspace.folder()));
     }
     evidence.vendor_rules = kernel.vendor_rules;
     for (const auto& statement : kernel.statements) evidence.statements.push_back(statement);
@@ -275,7 +269,9 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
     for (const auto& warning : code->warnings) evidence.statements.push_back(warning);
     for (const auto& kernel : code->kernels)
       if (kernel.name == slowest_kernel || code->kernels.size() == 1) {
-        merge_relative(metrics, isa::metrics(kernel), workspace.folder());
+        const MetricSet of_code = isa::metrics(kernel);
+        for (const auto& [name, value] : of_code.all())
+          metrics.add(relative(value, workspace.folder()));
         break;
       }
   } else {

@@ -119,6 +119,12 @@ measure::Task judged_task(const TaskSpec& task, std::shared_ptr<measure::Referen
   return judged;
 }
 
+Result<std::shared_ptr<measure::Reference>> open_reference(workspace::Workspace& workspace) {
+  return measure::open_reference(workspace.folder() / workspace.task().reference_file,
+                                 workspace.cache_folder() / "reference",
+                                 workspace.world().processes);
+}
+
 Result<measure::Candidate> judged_candidate(const TaskSpec& task, const workspace::Files& files,
                                             const std::string& label, const std::string& arch) {
   const auto launch_text = files.find(task.launch_file);

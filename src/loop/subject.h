@@ -12,6 +12,8 @@ namespace burnish::loop {
 measure::Task judged_task(const workspace::TaskSpec& task,
                           std::shared_ptr<measure::Reference> reference);
 
+Result<std::shared_ptr<measure::Reference>> open_reference(workspace::Workspace& workspace);
+
 /// Candidate files as the judge wants them. Errors: bad_input in launch.toml.
 Result<measure::Candidate> judged_candidate(const workspace::TaskSpec& task,
                                             const workspace::Files& files, const std::string& label,
