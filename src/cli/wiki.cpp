@@ -120,9 +120,10 @@ Result<int> for_profile(const Common& common, const WikiOptions& options) {
   if (in_workspace(common)) {
     BURNISH_TRY_ASSIGN(const auto workspace, open_to_read(common.folder));
     std::vector<std::string> complaints;
+    BURNISH_TRY_ASSIGN(const auto records, workspace.records());
     BURNISH_TRY_ASSIGN(
-        history,
-        loop::past_outcomes(workspace, kernels.empty() ? "" : kernels.front().device, complaints));
+        history, loop::past_outcomes(workspace, records,
+                                     kernels.empty() ? "" : kernels.front().device, complaints));
     for (const auto& complaint : complaints) say(common, complaint);
   }
   std::vector<knowledge::Hit> hits;

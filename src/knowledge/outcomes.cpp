@@ -56,20 +56,8 @@ std::string line_of(const Outcome& outcome) {
   return dump_json_line(json) + "\n";
 }
 
-Result<FileLock> lock(const fs::path& path) {
-  for (int i = 0;; ++i) {
-    auto held = FileLock::try_lock(path);
-    if (held || i == kLockTries) return held;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-}
-
-}  // namespace
-
-Result<OutcomeStore> read_outcomes(const fs::path& file, const FileSystem& files) {
+OutcomeStore parse(std::string_view text, const fs::path& file) {
   OutcomeStore store;
-  if (!files.exists(file)) return store;
-  BURNISH_TRY_ASSIGN(const std::string text, files.read(file, kLimit));
   int number = 0;
   for (const std::string_view line : split_lines(text)) {
     ++number;
@@ -84,11 +72,31 @@ Result<OutcomeStore> read_outcomes(const fs::path& file, const FileSystem& files
   return store;
 }
 
+Result<FileLock> lock(const fs::path& path) {
+  for (int i = 0;; ++i) {
+    auto held = FileLock::try_lock(path);
+    if (held || i == kLockTries) return held;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+}  // namespace
+
+Result<OutcomeStore> read_outcomes(const fs::path& file, const FileSystem& files) {
+  if (!files.exists(file)) return OutcomeStore{};
+  BURNISH_TRY_ASSIGN(const std::string text, files.read(file, kLimit));
+  return parse(text, file);
+}
+
 Result<void> share_outcomes(const fs::path& file, const std::vector<Outcome>& outcomes,
                             FileSystem& files) {
   if (file.has_parent_path()) BURNISH_TRY(files.make_folder(file.parent_path()));
   BURNISH_TRY_ASSIGN(const FileLock held, lock(file.string() + ".lock"));
-  BURNISH_TRY_ASSIGN(const OutcomeStore store, read_outcomes(file, files));
+  std::string text;
+  if (files.exists(file)) {
+    BURNISH_TRY_ASSIGN(text, files.read(file, kLimit));
+  }
+  const OutcomeStore store = parse(text, file);
   std::set<std::pair<std::string, int>> there;
   for (const Outcome& outcome : store.outcomes) there.emplace(outcome.workspace, outcome.version);
   std::string lines;
@@ -96,10 +104,7 @@ Result<void> share_outcomes(const fs::path& file, const std::vector<Outcome>& ou
     if (!there.contains({outcome.workspace, outcome.version})) lines += line_of(outcome);
   if (lines.empty()) return {};
   // A writer that was killed may have left half a line; it must not swallow the next one.
-  if (files.exists(file)) {
-    BURNISH_TRY_ASSIGN(const std::string text, files.read(file, kLimit));
-    if (!text.empty() && text.back() != '\n') lines.insert(0, "\n");
-  }
+  if (!text.empty() && text.back() != '\n') lines.insert(0, "\n");
   return files.append(file, lines);
 }
 

@@ -322,7 +322,8 @@ Result<evidence::KernelEvidence> Loop::profile(Tools& tools) {
   return evidence;
 }
 
-Result<agent::Situation> Loop::situation(Tools& tools, const State& state) const {
+Result<agent::Situation> Loop::situation(Tools& tools, const State& state,
+                                         const std::vector<Record>& records) const {
   const auto& spec = workspace_.task();
   const fs::path file = workspace_.profile_folder(state.incumbent) / "evidence.json";
   BURNISH_TRY_ASSIGN(const std::string text, real_file_system().read(file));
@@ -346,17 +347,17 @@ Result<agent::Situation> Loop::situation(Tools& tools, const State& state) const
   BURNISH_TRY_ASSIGN(auto recorded, read_evidence(text, file.string()));
   situation.subject.metrics = std::move(recorded.metrics);
   situation.findings = std::move(recorded.findings);
-  BURNISH_TRY_ASSIGN(const auto records, workspace_.records());
   for (const auto& record : records)
     if (!record.masked) situation.history.push_back(record);
   return situation;
 }
 
 Result<agent::Situation> Loop::planning_situation(Tools& tools, const State& state) const {
-  BURNISH_TRY_ASSIGN(auto situation, this->situation(tools, state));
+  BURNISH_TRY_ASSIGN(const auto records, workspace_.records());
+  BURNISH_TRY_ASSIGN(auto situation, this->situation(tools, state, records));
   std::vector<std::string> notes;
   BURNISH_TRY_ASSIGN(situation.outcomes,
-                     past_outcomes(workspace_, tools.device.info().name, notes));
+                     past_outcomes(workspace_, records, tools.device.info().name, notes));
   std::vector<fs::path> folders;
   for (const auto& folder : workspace_.task().reference_projects)
     folders.push_back(workspace_.folder() / folder);
@@ -421,7 +422,8 @@ Result<void> Loop::implement(Tools& tools, agent::Agent& agent) {
   tools.observer.stage(Stage::implement, state.version);
   BURNISH_TRY(
       workspace_.append("implement", Phase::begin, state.version, {{"agent", agent.name()}}));
-  BURNISH_TRY_ASSIGN(const auto situation, this->situation(tools, state));
+  BURNISH_TRY_ASSIGN(const auto records, workspace_.records());
+  BURNISH_TRY_ASSIGN(const auto situation, this->situation(tools, state, records));
   BURNISH_TRY(workspace_.world().files.remove_all(workspace_.profile_folder(state.version) /
                                                   "trials.jsonl"));
   Evaluations evaluations(*this, tools, state.version);
@@ -513,7 +515,7 @@ Result<Record> Loop::gate(Tools& tools) {
   record.profile_evidence.tool_used = tools.device.info().backend;
   record.profile_evidence.findings = plan.findings;
   record.profile_evidence.pointer = fmt::format("profiles/v{}/evidence.json", plan.parent);
-  if (const auto situation = this->situation(tools, state)) {
+  if (const auto situation = this->situation(tools, state, records)) {
     for (const auto& finding : situation->findings)
       if (!plan.findings.empty() && finding.id == plan.findings.front()) {
         record.profile_evidence.evidence_summary = finding.because;
@@ -621,9 +623,11 @@ Result<Shift> Loop::commit(Tools& tools) {
 void Loop::share_outcomes(Tools& tools) const {
   const fs::path store = outcome_store(workspace_);
   if (store.empty()) return;
-  const auto own = own_outcomes(workspace_);
-  const auto shared = own ? knowledge::share_outcomes(store, *own, real_file_system())
-                          : Result<void>(tl::unexpected(own.error()));
+  const auto records = workspace_.records();
+  const auto shared =
+      records ? knowledge::share_outcomes(store, own_outcomes(workspace_.task(), *records),
+                                          real_file_system())
+              : Result<void>(tl::unexpected(records.error()));
   if (!shared) tools.observer.note("outcomes were not shared: " + shared.error().to_string());
 }
 

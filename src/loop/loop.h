@@ -106,7 +106,8 @@ class Loop {
  private:
   explicit Loop(workspace::Workspace workspace);
   Result<std::string> recover();
-  Result<agent::Situation> situation(Tools& tools, const State& state) const;
+  Result<agent::Situation> situation(Tools& tools, const State& state,
+                                     const std::vector<workspace::Record>& records) const;
   /// With the reference folders, and with how cards fared here and in the shared store.
   Result<agent::Situation> planning_situation(Tools& tools, const State& state) const;
   void share_outcomes(Tools& tools) const;

@@ -258,9 +258,11 @@ TEST(Loop, SharesOutcomesAndReadsReferenceFolders) {
   EXPECT_TRUE(cited);
   // Masked records do not speak, not through the store either.
   std::vector<std::string> complaints;
-  auto past = past_outcomes(loop->workspace(), scene.device.info().name, complaints);
+  const auto records = loop->workspace().records();
+  ASSERT_TRUE(records);
+  auto past = past_outcomes(loop->workspace(), *records, scene.device.info().name, complaints);
   ASSERT_TRUE(past);
-  EXPECT_EQ(past->size(), own_outcomes(loop->workspace())->size() + 1);
+  EXPECT_EQ(past->size(), own_outcomes(loop->workspace().task(), *records).size() + 1);
   EXPECT_LT(past->back().weight, 1);
 }
 

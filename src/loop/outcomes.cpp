@@ -27,9 +27,9 @@ fs::path outcome_store(const workspace::Workspace& workspace) {
   return file.empty() ? fs::path() : workspace.folder() / file;
 }
 
-Result<std::vector<knowledge::Outcome>> own_outcomes(const workspace::Workspace& workspace) {
-  BURNISH_TRY_ASSIGN(const auto records, workspace.records());
-  const std::string id = identity(workspace.task().name, records);
+std::vector<knowledge::Outcome> own_outcomes(const workspace::TaskSpec& task,
+                                             const std::vector<workspace::Record>& records) {
+  const std::string id = identity(task.name, records);
   std::vector<knowledge::Outcome> outcomes;
   for (const auto& record : records) {
     if (record.masked || record.quality_gate.result.empty()) continue;
@@ -41,7 +41,7 @@ Result<std::vector<knowledge::Outcome>> own_outcomes(const workspace::Workspace&
       outcome.gain = record.performance.speedup_over_previous.value_or(1);
       outcome.interval = record.performance.interval;
       outcome.device = record.performance.device;
-      outcome.family = workspace.task().family;
+      outcome.family = task.family;
       outcome.workspace = id;
       outcome.version = record.number;
       outcomes.push_back(std::move(outcome));
@@ -52,14 +52,14 @@ Result<std::vector<knowledge::Outcome>> own_outcomes(const workspace::Workspace&
 }
 
 Result<std::vector<knowledge::Outcome>> past_outcomes(const workspace::Workspace& workspace,
+                                                      const std::vector<workspace::Record>& records,
                                                       const std::string& device,
                                                       std::vector<std::string>& complaints) {
-  BURNISH_TRY_ASSIGN(auto outcomes, own_outcomes(workspace));
+  auto outcomes = own_outcomes(workspace.task(), records);
   const fs::path file = outcome_store(workspace);
   if (file.empty()) return outcomes;
   BURNISH_TRY_ASSIGN(auto store, knowledge::read_outcomes(file, real_file_system()));
   complaints = std::move(store.complaints);
-  BURNISH_TRY_ASSIGN(const auto records, workspace.records());
   const std::string id = identity(workspace.task().name, records);
   for (auto& outcome : store.outcomes) {
     // This workspace speaks through its records, of which masked ones are not read.
