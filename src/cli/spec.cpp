@@ -86,6 +86,7 @@ void add_spec(CommandLine& line, Common& common) {
   arguments.positional("GPU", *gpu, "h200, mi300x, …; without one, the list of cards");
   auto check = std::make_shared<bool>(false);
   arguments.flag("--verify", *check, "compare the card with what this device answers and reaches");
+  arguments.device_option(common);
   arguments.action([&common, gpu, check]() -> Result<int> {
     if (*check) return verify(common, *gpu);
     if (gpu->empty()) {

@@ -182,7 +182,6 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
       for (double& value : values) value = generator.uniform();
       contents[tensor.name] = from_doubles(tensor.dtype, values);
     }
-    for (const auto& scratch : plan.scratch) buffers.push_back(scratch);
     BURNISH_TRY(session->prepare(buffers));
     device::RunRequest request;
     request.plan = &plan;

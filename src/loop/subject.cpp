@@ -262,7 +262,6 @@ Result<std::unique_ptr<device::Session>> warm_session(device::Device& device,
   std::size_t next = 0;
   for (const auto& tensor : problem.tensors)
     if (tensor.role != device::Buffer::Role::out) request.contents[tensor.name] = contents[next++];
-  for (const auto& scratch : plan.scratch) buffers.push_back(scratch);
   BURNISH_TRY(session->prepare(buffers));
   BURNISH_TRY(session->run(request));
   return session;
