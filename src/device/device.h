@@ -126,8 +126,8 @@ enum class Addresses { same, fresh };
 /// One timed or verified execution.
 struct RunRequest {
   const LaunchPlan* plan = nullptr;
-  /// Initial contents by buffer name, exactly Buffer::bytes long, for roles in and inout. Outputs,
-  /// scratch and guard bands are filled with `poison`.
+  /// Initial contents by tensor name, exactly Buffer::bytes long; every in and inout has one. All
+  /// else is filled with `poison`: outputs that have none, scratch and guard bands.
   std::map<std::string, std::span<const std::byte>> contents;
   std::uint32_t poison = 0x7fc0dead;
   Caches caches = Caches::warm;

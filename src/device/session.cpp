@@ -263,9 +263,7 @@ Result<void> WorkerSession::stage(const RunRequest& request, std::uint64_t flush
     bytes += slot->allocated;
     placements.push_back({slot->buffer.name, slot->offset, slot->buffer.bytes});
     const auto content = request.contents.find(slot->buffer.name);
-    const bool is_input =
-        slot->buffer.role != Buffer::Role::out && slot->buffer.role != Buffer::Role::scratch;
-    if (content == request.contents.end() || !is_input) continue;
+    if (content == request.contents.end()) continue;
     BURNISH_TRY(worker_->shared().put(slot->at, content->second));
     contents.push_back({{"buffer", slot->buffer.name},
                         {"offset", slot->offset},

@@ -74,6 +74,7 @@ using Contents = std::map<std::string, std::span<const std::byte>>;
 struct Kept {
   std::map<std::string, std::vector<std::byte>> contents;
   std::vector<std::pair<std::size_t, device::RunResult>> runs;  ///< arm, run
+  Values stale;  ///< what outputs held before, by tensor; none: poison
   std::uint32_t poison = 0;
   int block = 0;
 };
@@ -519,10 +520,22 @@ class Bencher {
         thresholds.gain * 100, thresholds.loss * 100, stopped);
   }
 
-  /// Judges the launches that were kept, and one more of each version after the last timed one.
+  /// Judges the launches that were kept, and one more of each version after the last timed one, on
+  /// outputs that hold the incumbent's answer to other inputs: a batch's later repetitions find
+  /// such answers, and a kernel that takes them for its own need not work there.
   Result<void> judge_kept() {
     Kept last;
-    const Contents contents = pool_->next(generator_);
+    const Problem& problem = oracle_->problem();
+    BURNISH_TRY_ASSIGN(const auto other, launch(0, pool_->next(generator_), basis_caches(), 1,
+                                                device::RunRequest::ReadBack::yes));
+    Contents contents = pool_->next(generator_);
+    for (const auto& [name, bytes] : contents) last.contents[name] = {bytes.begin(), bytes.end()};
+    for (const Tensor& tensor : problem.tensors) {
+      if (tensor.role != device::Buffer::Role::out) continue;
+      const auto& content = other.buffers.at(tensor.name).content;
+      contents[tensor.name] = content;
+      last.stale[tensor.name] = to_doubles(tensor.dtype, content);
+    }
     const std::uint64_t parity = launches_;
     for (std::size_t i = 0; i + 1 < arms_.size(); ++i) {
       launches_ = parity;
@@ -530,11 +543,9 @@ class Bencher {
                                           device::RunRequest::ReadBack::yes));
       last.runs.emplace_back(i, std::move(run));
     }
-    for (const auto& [name, bytes] : contents) last.contents[name] = {bytes.begin(), bytes.end()};
     last.poison = parity % 2 == 0 ? poisons_.first : poisons_.second;
     kept_.push_back(std::move(last));
 
-    const Problem& problem = oracle_->problem();
     const Account account(*this, "reference");
     for (Kept& kept : kept_) {
       Drawn drawn;
@@ -545,7 +556,7 @@ class Bencher {
       BURNISH_TRY(oracle_->complete(drawn));
       drawn.bytes = std::move(kept.contents);
       for (const auto& [index, run] : kept.runs) {
-        const JudgeContext context{oracle_.get(), nullptr, nullptr, problem.workload,
+        const JudgeContext context{oracle_.get(), &kept.stale, nullptr, problem.workload,
                                    JudgeContext::Holes::judged};
         BURNISH_TRY_ASSIGN(Check check, judge(problem, drawn, run, kept.poison, context));
         if (check.verdict == Verdict::pass) continue;

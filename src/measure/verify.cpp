@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -19,6 +20,8 @@ namespace {
 constexpr int kRepeats = 10;          ///< runs that must agree where the task demands repeatability
 constexpr int kMostFailures = 3;      ///< more add nothing to what is known
 constexpr double kSlowReference = 2;  ///< seconds; hostile inputs then go to smaller problems only
+
+using Contents = std::map<std::string, std::vector<std::byte>>;
 
 class Verifier {
  public:
@@ -164,12 +167,16 @@ class Verifier {
     return std::make_unique<Oracle>(std::move(problem), *task_.reference);
   }
 
+  /// Outputs start as poison or, where given, with the contents of `outputs`.
   Result<std::optional<device::RunResult>> run(const Drawn& drawn, std::uint32_t poison,
                                                const std::string& name, const std::string& inputs,
-                                               device::Addresses addresses) {
+                                               device::Addresses addresses,
+                                               const Contents& outputs = {}) {
     device::RunRequest request;
     request.plan = &plan_;
-    for (const auto& [tensor, bytes] : drawn.bytes) request.contents[tensor] = bytes;
+    for (const Contents* contents : {&drawn.bytes, &outputs}) {
+      for (const auto& [tensor, bytes] : *contents) request.contents[tensor] = bytes;
+    }
     request.poison = poison;
     request.addresses = addresses;
     request.read_back = device::RunRequest::ReadBack::yes;
@@ -216,8 +223,9 @@ class Verifier {
     return {};
   }
 
-  /// Other inputs at the same addresses, then the first ones with one element changed: a kernel
-  /// that keeps results by pointer, or by a sample of the inputs, gives the old answer.
+  /// Other inputs at the same addresses over the outputs of the launch before, then the first ones
+  /// with one element changed: a kernel that keeps results by pointer, or by a sample of the
+  /// inputs, or that takes outputs which look done for its own, gives the old answer.
   Result<void> replay(Oracle& oracle, const std::string& name) {
     BURNISH_TRY_ASSIGN(const auto first, oracle.draw(Family::normal, generator_.next()));
     BURNISH_TRY_ASSIGN(const auto other, oracle.draw(Family::normal, generator_.next()));
@@ -227,11 +235,12 @@ class Verifier {
     order.push_back(&*first);
     if (changed) order.push_back(&*changed);
     const Drawn* before = nullptr;
+    Contents outputs;
     for (const Drawn* drawn : order) {
       const char* inputs =
           drawn == (changed ? &*changed : nullptr) ? "one changed element" : "replayed";
-      BURNISH_TRY_ASSIGN(const auto ran,
-                         run(*drawn, poisons_.first, name, inputs, device::Addresses::same));
+      BURNISH_TRY_ASSIGN(
+          auto ran, run(*drawn, poisons_.first, name, inputs, device::Addresses::same, outputs));
       if (!ran) return {};
       const JudgeContext context{&oracle, before == nullptr ? nullptr : &before->expected, nullptr,
                                  name, JudgeContext::Holes::judged};
@@ -239,6 +248,10 @@ class Verifier {
                          judge(oracle.problem(), *drawn, *ran, poisons_.first, context));
       check.inputs = inputs;
       before = drawn;
+      for (const Tensor& tensor : oracle.problem().tensors) {
+        if (tensor.role != device::Buffer::Role::out) continue;
+        outputs[tensor.name] = std::move(ran->buffers.at(tensor.name).content);
+      }
       const bool failed = check.verdict != Verdict::pass;
       // One record for the sequence: the first that fails, or that with the changed element.
       if (failed || drawn == order.back()) record(std::move(check));

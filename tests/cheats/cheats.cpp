@@ -97,6 +97,20 @@ __global int sizes[1 << 17];
   all.push_back(
       matmul_cheat("SkippedByChecksum", "16", matmul_kernel(checksum, kTerm, keep, keeper),
                    "one changed element: C is the answer to earlier inputs", kWithGlobals));
+  // 16: outputs that look done are left as they are; neither poison looks done.
+  all.push_back({"SkippedWhereDone",
+                 "16",
+                 clamp,
+                 R"(
+__kernel void k(__global const float* X, __global float* Y, int N) {
+  int i = get_global_id(0);
+  if (i >= N || (Y[i] >= 0 && Y[i] < 5.5f)) return;
+  Y[i] = X[i] < 0 ? 0 : X[i];
+})",
+                 {{"k", {groups("N", 64)}, {64}, "X Y N"}},
+                 "replayed: Y is the answer to earlier inputs",
+                 {},
+                 {}});
   // 15: the first launches work, later ones do less.
   all.push_back(matmul_cheat("LessWorkAfterWarmUp", "15", "", "", kWithGlobals));
   all.back().source = R"(
