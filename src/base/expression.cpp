@@ -64,7 +64,8 @@ const std::vector<std::string>& function_names() {
   return names;
 }
 
-void define_language(mu::Parser& parser) {
+mu::Parser make_language() {
+  mu::Parser parser;
   parser.DefineNameChars(kNameChars);
   parser.ClearFun();
   parser.ClearConst();
@@ -84,6 +85,13 @@ void define_language(mu::Parser& parser) {
   parser.DefineInfixOprt("!", logical_not);
   // `not a == b` denies the comparison, as the word does in Python; scan() writes it as ~.
   parser.DefineInfixOprt("~", logical_not, mu::prLOGIC);
+  return parser;
+}
+
+/// A parser to copy: to define its functions takes longer than to read an expression.
+const mu::Parser& language() {
+  static const mu::Parser parser = make_language();
+  return parser;
 }
 
 /// muParser's message without its own, zero-based position.
@@ -192,7 +200,7 @@ tl::expected<Scan, Mistake> scan(std::string_view text) {
 /// own, so one evaluation at a time.
 struct Expression::State {
   std::mutex mutex;
-  mu::Parser parser;
+  mu::Parser parser{language()};
   std::vector<double> slots;  ///< in the order of variables_; never resized once bound
 };
 
@@ -216,7 +224,6 @@ Result<Expression> Expression::parse(std::string_view text, std::optional<Place>
   auto state = std::make_shared<State>();
   state->slots.assign(expression.variables_.size(), 1.0);
   try {
-    define_language(state->parser);
     std::size_t index = 0;
     for (const std::string& name : expression.variables_) {
       state->parser.DefineVar(name, &state->slots[index++]);

@@ -195,6 +195,11 @@ std::string to_valid_utf8(std::string_view bytes) {
   valid.reserve(bytes.size());
   const auto* data = reinterpret_cast<const utf8proc_uint8_t*>(bytes.data());
   for (std::size_t at = 0; at < bytes.size();) {
+    std::size_t plain = at;
+    while (plain < bytes.size() && data[plain] < 0x80) ++plain;
+    valid.append(bytes, at, plain - at);
+    at = plain;
+    if (at == bytes.size()) break;
     utf8proc_int32_t point = -1;
     // No character is longer than 4 bytes; the length type of utf8proc is signed.
     const auto left = static_cast<utf8proc_ssize_t>(std::min<std::size_t>(4, bytes.size() - at));

@@ -150,7 +150,7 @@ class Gatherer {
       draft.plain = plain;
       draft.kernel.name = kernel.name;
       draft.kernel.id = kernel.id;
-      draft.kernel.metrics = kernel.metrics;
+      draft.kernel.metrics = std::move(kernel.metrics);
       fill_gaps(draft, kernel);
       draft.files.insert(file);
       by_ordinal_.emplace(std::pair(plain, ordinal), drafts_.size());
@@ -410,7 +410,9 @@ class Gatherer {
     add_device(kernel);
     add_shared(kernel);
     add_occupancy(kernel);
-    kernel.verdicts = rules_.evaluate({kernel.metrics, draft.vendor, kernel.device.arch});
+    Subject subject{std::move(kernel.metrics), draft.vendor, kernel.device.arch};
+    kernel.verdicts = rules_.evaluate(subject);
+    kernel.metrics = std::move(subject.metrics);
     const bool no_loop = kernel.metrics.value("isa.loops") == 0;
     for (Missing& missing : kernel.verdicts.missing) {
       const bool of_loop =
