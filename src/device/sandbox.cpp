@@ -143,7 +143,7 @@ std::vector<std::string> confined_command(Confinement confinement, DeviceFiles f
   std::vector<std::string> command;
   if (confinement == Confinement::bubblewrap) {
     command = bubblewrap_arguments(files);
-    command.insert(command.end(), {"--dir", kPrivateFolder.string()});
+    command.insert(command.end(), {"--dir", kPrivateFolder});
     // A program that lives under /tmp would vanish beneath the empty one.
     const fs::path folder = program.parent_path();
     if (program.string().starts_with("/tmp/")) {
@@ -231,7 +231,7 @@ Result<void> enter_confinement() {
   }
   // Drivers expect it to be writable; without it they say so themselves.
   ::mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, options.c_str());
-  if (::mkdir(kPrivateFolder.c_str(), 0700) != 0) return cannot("making the private folder");
+  if (::mkdir(kPrivateFolder, 0700) != 0) return cannot("making the private folder");
 
   // The first child is process 1 of the new space. It only waits, since signals that process 1
   // raises against itself are lost, abort() among them.

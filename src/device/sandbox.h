@@ -24,7 +24,7 @@ struct Sandbox {
 const Sandbox& best_sandbox();
 
 /// The folder that a worker may write to, when it is inside the sandbox.
-inline const fs::path kPrivateFolder = "/tmp/session";
+inline constexpr const char* kPrivateFolder = "/tmp/session";
 
 /// Whether the worker needs the machine's device files (GPUs), or only /dev/null and the like.
 enum class DeviceFiles { none, all };

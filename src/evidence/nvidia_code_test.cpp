@@ -121,6 +121,10 @@ struct Embedded {
   int registers;  ///< REGCOUNT of the cubin inside; the profiler's own number is 16 or more
 };
 
+void PrintTo(const Embedded& embedded, std::ostream* out) {
+  *out << embedded.kernel << " in " << embedded.file;
+}
+
 class NvidiaReport : public NvidiaCode, public testing::WithParamInterface<Embedded> {};
 
 TEST_P(NvidiaReport, ObjectsInsideReportsAreRead) {

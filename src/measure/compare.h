@@ -56,7 +56,7 @@ struct BenchOptions {
   double minimum_gain = 0.02;  ///< smaller gains are no gain
   int largest_samples = 200;   ///< ABBA blocks a workload
   /// A workload; three times that where fewer blocks than bound an interval have run by then.
-  double largest_seconds = 20;
+  double largest_seconds = 15;
   double confidence = 0.99;
   int verified_launches = 2;  ///< of each side's timed launches, drawn in secret, checked in full
   std::vector<std::string> workloads;  ///< empty: all
