@@ -9,7 +9,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   target_compile_options(burnish_settings INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
 endif()
 if(PROJECT_IS_TOP_LEVEL)
-  target_compile_options(burnish_settings INTERFACE -Werror)
+  target_compile_options(burnish_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 
 find_program(CCACHE_PROGRAM ccache)
