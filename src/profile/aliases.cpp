@@ -49,18 +49,11 @@ std::optional<std::int64_t> sm_number(std::string_view arch) {
   return parse_integer(digits);
 }
 
-bool matches(std::string_view pattern, std::string_view arch) {
-  if (!pattern.empty() && pattern.back() == '*') {
-    pattern.remove_suffix(1);
-    return arch.substr(0, pattern.size()) == pattern;
-  }
-  return pattern == arch;
-}
-
 bool holds(const Source& source, const AliasTable::Context& context) {
   if (!source.arch.empty() &&
-      std::none_of(source.arch.begin(), source.arch.end(),
-                   [&](const std::string& pattern) { return matches(pattern, context.arch); })) {
+      std::none_of(source.arch.begin(), source.arch.end(), [&](const std::string& pattern) {
+        return arch_matches(pattern, context.arch);
+      })) {
     return false;
   }
   if (source.sm_from || source.sm_to) {
@@ -232,6 +225,25 @@ std::vector<std::string> AliasTable::raw_names() const {
     }
   }
   return {names.begin(), names.end()};
+}
+
+std::vector<std::vector<std::vector<std::string>>> AliasTable::sources(
+    const Context& context) const {
+  std::vector<std::vector<std::vector<std::string>>> all;
+  for (const Alias& alias : state_->aliases) {
+    auto& of_metric = all.emplace_back();
+    for (const Source& source : alias.sources)
+      if (holds(source, context)) of_metric.push_back(raw_names_of(source));
+  }
+  return all;
+}
+
+bool arch_matches(std::string_view pattern, std::string_view arch) {
+  if (!pattern.empty() && pattern.back() == '*') {
+    pattern.remove_suffix(1);
+    return arch.substr(0, pattern.size()) == pattern;
+  }
+  return pattern == arch;
 }
 
 }  // namespace burnish::profile

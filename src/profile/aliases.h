@@ -10,6 +10,9 @@
 
 namespace burnish::profile {
 
+/// Whether an architecture is what a pattern says, "gfx94*" or "gfx942".
+bool arch_matches(std::string_view pattern, std::string_view arch);
+
 /// Normalised names and where they come from, as data (data/metrics/*.toml):
 ///
 ///     [[metric]]
@@ -51,6 +54,8 @@ class AliasTable {
   std::vector<std::string> names() const;
   /// Every raw name that it reads.
   std::vector<std::string> raw_names() const;
+  /// For each metric the names that each of its sources reads whose conditions hold, in order.
+  std::vector<std::vector<std::vector<std::string>>> sources(const Context& context) const;
 
  private:
   struct State;

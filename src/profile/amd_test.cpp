@@ -394,6 +394,33 @@ TEST_F(AmdFiles, PassesThatDisagreeAreStated) {
   EXPECT_THAT(read(folder()).kernels.at(0).implausible, Contains(HasSubstr("differ by more than")));
 }
 
+// *_kernel_stats.csv of `rocprofv3 --kernel-trace --stats`: the columns are those of the recorded
+// hip_api_stats.csv, as the documentation has them too ("Using rocprofv3"); the rows are made up.
+TEST_F(AmdFiles, StatisticsOfKernelsAreTheirTimes) {
+  const std::string header =
+      "\"Name\",\"Calls\",\"TotalDurationNs\",\"AverageNs\",\"Percentage\",\"MinNs\",\"MaxNs\","
+      "\"StdDev\"\n";
+  write("7_kernel_stats.csv",
+        header +
+            "\"void scale<float>(float*, int)\",4,80000,20000.000000,80.00,19000,21000,816.5\n"
+            "\"fill(float*)\",1,20000,20000.000000,20.00,20000,20000,0.00000000e+00\n");
+  const Reading reading = read(folder());
+  ASSERT_EQ(reading.kernels.size(), 2u);
+  const KernelProfile& kernel = named(reading, "scale");
+  EXPECT_NEAR(value(kernel, "time.device"), 20e-6, 1e-12);
+  EXPECT_NEAR(value(kernel, "time.total"), 80e-6, 1e-12);
+  EXPECT_EQ(value(kernel, "launch.dispatches"), 4);
+  EXPECT_THAT(kernel.metrics.find("time.device")->where.raw_name, HasSubstr("AverageNs of 4"));
+  EXPECT_THAT(kernel.metrics.find("time.device")->where.locator, HasSubstr("row 2"));
+  ASSERT_EQ(reading.artefacts.size(), 1u);
+  EXPECT_EQ(reading.artefacts[0].kind, "rocprofv3-stats");
+  // A mean that is no number, and calls that are none.
+  write("7_kernel_stats.csv", header + "\"k\",4,80000,mean,80.00,1,2,0\n");
+  EXPECT_THAT(error(folder()), HasSubstr("7_kernel_stats.csv:2"));
+  write("7_kernel_stats.csv", header + "\"k\",0,80000,1.0,80.00,1,2,0\n");
+  EXPECT_THAT(error(folder()), HasSubstr("calls"));
+}
+
 TEST_F(AmdFiles, ProcessesStayApart) {
   for (const char* process : {"7", "8"}) {
     write(std::string(process) + "_counter_collection.csv",
