@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "loop/counters.h"
 #include "loop/subject.h"
 
 namespace burnish::loop {
@@ -28,97 +29,9 @@ void merge(MetricSet& into, const MetricSet& from) {
   for (const auto& [name, value] : from.all()) into.add(value);
 }
 
-/// With its pointer relative to the workspace, so that a clone can follow it.
-Metric relative(Metric metric, const fs::path& workspace) {
-  metric.where.file = fs::path(metric.where.file).lexically_proximate(workspace).string();
-  return metric;
-}
-
 double volume(const std::array<std::int64_t, 3>& extent) {
   return static_cast<double>(extent[0]) * static_cast<double>(extent[1]) *
          static_cast<double>(extent[2]);
-}
-
-/// What the judge's own clock and the task decide, and a profiler's run must not.
-bool is_ours(const std::string& name) {
-  return name == "time.device" || name.starts_with("roofline.") || name.starts_with("workloads.");
-}
-
-/// Runs the workload once more under NVIDIA's profiler, which replays each launch of the range that
-/// the worker marks, and reads what it wrote. `metrics` and `statements` say what came of it.
-Result<void> add_counters(workspace::Workspace& workspace, const Tools& tools,
-                          const measure::Candidate& candidate,
-                          const std::vector<device::Buffer>& buffers,
-                          const device::RunRequest& request, const fs::path& folder,
-                          evidence::KernelEvidence& evidence,
-                          std::vector<profile::Artefact>& artefacts) {
-  const auto ncu = find_program({"ncu"});
-  if (!ncu) {
-    evidence.statements.emplace_back(
-        "no hardware counters: ncu (Nsight Compute) is not on the PATH; timing and machine code "
-        "alone");
-    return {};
-  }
-  const fs::path report = folder / "counters.ncu-rep";
-  std::error_code ignored;
-  fs::remove(report, ignored);  // of an earlier profile
-  std::vector<std::string> command = {ncu->string(),
-                                      "--profile-from-start",
-                                      "off",
-                                      "--clock-control",
-                                      "none",  // the clocks that are timed
-                                      "--set",
-                                      tools.profiling.set,
-                                      "--force-overwrite"};
-  if (tools.profiling.source) command.insert(command.end(), {"--import-source", "yes"});
-  for (const auto& section : tools.profiling.sections)
-    command.insert(command.end(), {"--section", section});
-  command.insert(command.end(), {"--log-file", (folder / "ncu.log").string(), "--export",
-                                 (folder / "counters").string()});
-  BURNISH_TRY_ASSIGN(auto device,
-                     device::open_device(tools.device.info(),
-                                         {workspace.cache_folder() / "binaries", {}, command}));
-  const auto profiled = [&]() -> Result<void> {
-    device::Limits limits;
-    limits.run = std::chrono::minutes(5);  // a full set replays a launch some forty times
-    BURNISH_TRY_ASSIGN(auto session, device->open(candidate.source, limits));
-    BURNISH_TRY(session->prepare(buffers));
-    BURNISH_TRY(session->run(request));
-    return {};
-  }();  // the session's end waits for the report
-  auto& files = workspace.world().files;
-  const std::string log = files.read(folder / "ncu.log").value_or("");
-  if (!profiled || !files.exists(report)) {
-    std::string why = contains(log, "ERR_NVGPUCTRPERM")
-                          ? "the driver keeps its counters for administrators (ERR_NVGPUCTRPERM): "
-                            "load nvidia with NVreg_RestrictProfilingToAdminUsers=0, or run as root"
-                      : profiled ? "ncu wrote no report"
-                                 : profiled.error().message;
-    if (const auto at = log.find("==ERROR=="); at != std::string::npos && profiled)
-      why += ": " + std::string(trim(log.substr(at + 9, log.find('\n', at) - at - 9)));
-    evidence.statements.push_back("no hardware counters: " + why +
-                                  "; timing and machine code alone");
-    return {};
-  }
-  BURNISH_TRY_ASSIGN(const auto found,
-                     evidence::gather({report}, tools.rules, workspace.world().processes));
-  artefacts = found.artefacts;
-  for (auto& artefact : artefacts)
-    artefact.file = fs::path(artefact.file).lexically_proximate(workspace.folder()).string();
-  for (const auto& warning : found.warnings) evidence.statements.push_back(warning);
-  for (const auto& kernel : found.kernels) {
-    // The profiler writes a kernel with its parameters.
-    if (kernel.name.substr(0, kernel.name.find('(')) != evidence.name) continue;
-    for (const auto& [name, value] : kernel.metrics.all()) {
-      if (is_ours(name) || evidence.metrics.find(name) != nullptr) continue;
-      evidence.metrics.add(relative(value, workspace.folder()));
-    }
-    evidence.vendor_rules = kernel.vendor_rules;
-    for (const auto& statement : kernel.statements) evidence.statements.push_back(statement);
-    return {};
-  }
-  evidence.statements.push_back("ncu's report holds no launch of " + evidence.name);
-  return {};
 }
 
 struct Timed {
@@ -254,13 +167,16 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
       metric("workloads.worst_utilization_pct", worst * 100, "%", "device", "worst workload"));
 
   evidence::Evidence document;
-  if (info.backend == "cuda") {
-    tools.observer.progress(fmt::format("profiling {} under ncu", candidate.label));
+  if (info.backend == "cuda" || info.backend == "hip") {
     device::RunRequest request;
     request.plan = &subject_plan;
     for (const auto& [name, bytes] : subject_contents) request.contents[name] = bytes;
-    BURNISH_TRY(add_counters(workspace, tools, candidate, subject_buffers, request, folder,
-                             evidence, document.artefacts));
+    const Replay replay{
+        candidate, subject_buffers, request, [&](const std::vector<std::string>& wrapper) {
+          return device::open_device(info, {workspace.cache_folder() / "binaries", {}, wrapper});
+        }};
+    BURNISH_TRY((info.backend == "cuda" ? add_nvidia_counters : add_amd_counters)(
+        workspace, tools, replay, folder, evidence, document.artefacts));
   }
   std::vector<fs::path> files;
   auto code = read_session_code(workspace, *subject, folder, files);
@@ -270,7 +186,7 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
       if (kernel.name == slowest_kernel || code->kernels.size() == 1) {
         const MetricSet of_code = isa::metrics(kernel);
         for (const auto& [name, value] : of_code.all())
-          metrics.add(relative(value, workspace.folder()));
+          metrics.add(relative_to(value, workspace.folder()));
         break;
       }
   } else {
