@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
+#include <map>
+#include <string_view>
 
 #include "base/text.h"
 #include "cli/version.h"
@@ -14,6 +17,7 @@ struct Arguments::State {
   CLI::App* app = nullptr;
   CLI::Option* last = nullptr;
   std::optional<Action>* chosen = nullptr;
+  std::map<std::string, std::vector<std::string>*>* trailing = nullptr;  ///< by verb
 };
 
 Arguments::Arguments(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -30,6 +34,10 @@ Arguments& Arguments::positionals(const std::string& name, std::vector<std::stri
 }
 Arguments& Arguments::required() {
   state_->last->required();
+  return *this;
+}
+Arguments& Arguments::trailing(std::vector<std::string>& values) {
+  (*state_->trailing)[state_->app->get_name()] = &values;
   return *this;
 }
 Arguments& Arguments::option(const std::string& name, std::string& value, const std::string& help) {
@@ -76,6 +84,7 @@ Arguments Arguments::verb(const std::string& name, const std::string& help) {
   auto state = std::make_shared<State>();
   state->app = state_->app->add_subcommand(name, help)->fallthrough();
   state->chosen = state_->chosen;
+  state->trailing = state_->trailing;
   state_->app->require_subcommand(1);
   return Arguments(std::move(state));
 }
@@ -89,6 +98,7 @@ struct CommandLine::State {
   CLI::App app{
       "burnish takes a GPU kernel that is right and makes it fast, one measured step at a time."};
   std::optional<Arguments::Action> chosen;
+  std::map<std::string, std::vector<std::string>*> trailing;
 };
 
 CommandLine::CommandLine(Common& common) : state_(std::make_unique<State>()) {
@@ -110,6 +120,7 @@ Arguments CommandLine::verb(const std::string& name, const std::string& help) {
   auto state = std::make_shared<Arguments::State>();
   state->app = state_->app.add_subcommand(name, help)->fallthrough();
   state->chosen = &state_->chosen;
+  state->trailing = &state_->trailing;
   return Arguments(std::move(state));
 }
 
@@ -129,6 +140,15 @@ void collect_names(const CLI::App& app, std::vector<std::string>& names) {
 
 Result<std::optional<Arguments::Action>> CommandLine::parse(int argc, char** argv) {
   CLI::App& app = state_->app;
+  // CLI11 gives what stands behind "--" to the whole program, not to its verb.
+  const auto dashes = std::find(argv, argv + argc, std::string_view("--"));
+  for (auto word = argv; word != dashes; ++word) {
+    const auto verb = state_->trailing.find(*word);
+    if (verb == state_->trailing.end()) continue;
+    if (dashes != argv + argc) verb->second->assign(dashes + 1, argv + argc);
+    argc = static_cast<int>(dashes - argv);
+    break;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

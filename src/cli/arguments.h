@@ -31,6 +31,8 @@ class Arguments {
   Arguments& positionals(const std::string& name, std::vector<std::string>& values,
                          const std::string& help);
   Arguments& required();  ///< the argument declared last
+  /// Takes all that stands behind "--".
+  Arguments& trailing(std::vector<std::string>& values);
   Arguments& option(const std::string& name, std::string& value, const std::string& help);
   Arguments& option(const std::string& name, std::int64_t& value, const std::string& help);
   Arguments& option(const std::string& name, double& value, const std::string& help);

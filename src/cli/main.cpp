@@ -24,6 +24,7 @@ int run(int argc, char** argv) {
   add_run(line, common);
   add_status(line, common);
   add_stages(line, common);
+  add_profile(line, common);
   add_check(line, common);
   add_bench(line, common);
   add_memory(line, common);

@@ -57,21 +57,6 @@ Result<int> do_baseline(const Common& common, const StageOptions& options) {
   return 0;
 }
 
-Result<int> do_profile(const Common& common, const loop::Profiling& profiling) {
-  BURNISH_TRY_ASSIGN(auto loop, open_loop(common, common.folder));
-  BURNISH_TRY_ASSIGN(auto bench, open_bench(common, loop->workspace()));
-  auto tools = bench.tools();
-  tools.profiling = profiling;
-  BURNISH_TRY_ASSIGN(const auto state, loop->state());
-  BURNISH_TRY(loop->profile(tools));
-  const fs::path folder = loop->workspace().profile_folder(state.incumbent);
-  BURNISH_TRY_ASSIGN(
-      const std::string text,
-      real_file_system().read(folder / (common.json ? "evidence.json" : "summary.txt")));
-  print(text);
-  return 0;
-}
-
 /// A plan to fill in, for the version that is due and the strongest finding of its profile.
 Result<int> print_template(const Common& common) {
   BURNISH_TRY_ASSIGN(const auto workspace, open_to_read(common.folder));
@@ -190,14 +175,6 @@ void add_stages(CommandLine& line, Common& common) {
   baseline.flag("--allow-weak", options->allow_weak,
                 "go on although the task lets a null candidate pass");
   baseline.action([&common, options] { return do_baseline(common, *options); });
-
-  auto profile = line.verb("profile", "profile the version in the working tree");
-  profile.device_option(common);
-  const auto profiling = std::make_shared<loop::Profiling>();
-  profile.option("--set", profiling->set, "ncu's set of sections (default: full)");
-  profile.options("--section", profiling->sections, "a section of ncu's besides those of the set");
-  profile.flag("--source", profiling->source, "keep the source in ncu's report");
-  profile.action([&common, profiling] { return do_profile(common, *profiling); });
 
   auto plan = line.verb("plan", "choose one change of one category");
   plan.device_option(common);

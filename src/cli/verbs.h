@@ -11,6 +11,7 @@ void add_status(CommandLine& line, Common& common);
 void add_check(CommandLine& line, Common& common);
 void add_bench(CommandLine& line, Common& common);
 void add_stages(CommandLine& line, Common& common);
+void add_profile(CommandLine& line, Common& common);
 void add_run(CommandLine& line, Common& common);
 void add_memory(CommandLine& line, Common& common);
 void add_evidence(CommandLine& line, Common& common);
