@@ -101,7 +101,7 @@ def kernels_of(evidence, name):
 
 def check_everything(bench):
     out = bench.root / "all"
-    script = bench.file("kernel.py", "import sys, pathlib\n"
+    script = bench.file("kernel.py", "import sys, pathlib  # s_endpgm, amdgcn-amd-amdhsa: words of assembly are no code\n"
                         "with open(pathlib.Path(__file__).parent / 'calls', 'a') as calls: print(*sys.argv[1:], file=calls)\n")
     done = bench.profile(script, "--output-dir", out, "--", "--size", 7)
     assert (out / "summary.txt").read_text() == done.stdout
@@ -241,6 +241,7 @@ def check_bad_input(bench):
     refuse(bench.file("notes.txt", "text"), "--output-dir", out, says=["may not be executed", "chmod"])
     refuse(REPORT, "--output-dir", out, says=["burnish evidence"])
     refuse(program, says=["--output-dir DIR"])
+    refuse("v3", says=["v3 is no program", "working tree"])
     refuse("--pmc-only", says=["no program is named"])
     refuse(program, "--output-dir", out, "--pmc-only", "--att-only", says=["exclude"])
     refuse(program, "--output-dir", out, "--kernel-regex", "copy(", says=["regular expression", "copy("])

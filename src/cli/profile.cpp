@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "cli/front.h"
 #include "cli/verbs.h"
 #include "loop/profile_program.h"
@@ -43,6 +44,11 @@ Result<int> profile_workspace(const Common& common, const ProfileOptions& option
 
 Result<int> profile_file(const Common& common, const ProfileOptions& options) {
   if (options.output.empty()) {
+    if (const auto& name = options.program; name.starts_with('v') && parse_integer(name.substr(1)))
+      return bad_input(name +
+                       " is no program; of a workspace the version in the working tree is "
+                       "profiled, and no other")
+          .with_hint("burnish profile; the profiles of other versions are in profiles/");
     return bad_input("a program is profiled into a folder, and none is named")
         .with_hint("burnish profile " + options.program + " --output-dir DIR");
   }

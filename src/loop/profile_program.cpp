@@ -238,6 +238,9 @@ class ProgramRun {
     spec.deadline = request_.deadline;
     // Triton's code objects are wanted, and only those of this program.
     spec.extra_environment["TRITON_CACHE_DIR"] = (dir_ / "triton").string();
+    if (const auto colon = request_.device.find(':'); colon != std::string::npos)
+      spec.extra_environment[tool_ == "ncu" ? "CUDA_VISIBLE_DEVICES" : "HIP_VISIBLE_DEVICES"] =
+          request_.device.substr(colon + 1);
     const auto result = world_.processes.run(spec);
     if (!result) return {"could not be started: " + result.error().message, ""};
     report.timed_out = result->end == ProcessResult::End::timed_out;

@@ -14,8 +14,9 @@ struct ProgramProfile {
   enum class Parts { all, counters, trace, code };
   fs::path program;  ///< a Python or shell script, or an executable
   std::vector<std::string> arguments;
-  fs::path output;              ///< a new or empty folder, or one that this left earlier
-  std::string device = "auto";  ///< "hip…" or "cuda…" where both profilers are installed
+  fs::path output;  ///< a new or empty folder, or one that this left earlier
+  /// "hip" or "cuda" where both profilers are installed; "hip:1" shows the program that one only.
+  std::string device = "auto";
   Parts parts = Parts::all;
   Selection selection;
   std::chrono::milliseconds deadline{600'000};  ///< of each run

@@ -14,6 +14,8 @@ namespace burnish::loop {
 namespace {
 
 constexpr std::uintmax_t kLargestCode = std::uintmax_t{512} << 20;
+/// Of a trace's code.json, which is parsed as a whole.
+constexpr std::uintmax_t kLargestListing = std::uintmax_t{64} << 20;
 constexpr std::size_t kMostFiles = 10'000;
 
 /// A disassembly in the form of llvm-objdump, which `burnish isa` reads again.
@@ -38,7 +40,7 @@ std::string listing_of(const isa::Kernel& kernel, const std::string& from) {
 /// object, address, …; a row "; name" starts a kernel.
 Result<std::string> listing_of_trace(const fs::path& file, FileSystem& files,
                                      std::vector<std::string>& kernels) {
-  BURNISH_TRY_ASSIGN(const std::string text, files.read(file, kLargestCode));
+  BURNISH_TRY_ASSIGN(const std::string text, files.read(file, kLargestListing));
   BURNISH_TRY_ASSIGN(const Json json, parse_json(text, file.string()));
   const auto code = json.find("code");
   if (code == json.end() || !code->is_array())
@@ -123,7 +125,11 @@ ProgramCode find_code(const fs::path& folder, const fs::path& program,
   for (auto& file : files_below(folder / "triton", {".amdgcn", ".cubin"}))
     sources.push_back(std::move(file));
   for (auto& file : files_below(folder / "code", {".cubin"})) sources.push_back(std::move(file));
-  sources.push_back(program);
+  // A script may well hold words of assembly.
+  const auto head = MappedFile::open(program);
+  if (head && head->bytes().starts_with("\x7f"
+                                        "ELF"))
+    sources.push_back(program);
   ProgramCode code;
   read_objects(sources, folder, ran, world, code);
   if (!code.listing.empty()) return code;

@@ -28,6 +28,8 @@ const char* const kInstallDecoder =
 
 namespace {
 
+constexpr const char* kJoinGroups =
+    "your user may not use the GPU (/dev/kfd): add it to the groups render and video";
 constexpr std::string_view kDecoder = "librocprof-trace-decoder.so";
 constexpr std::size_t kLongestWord = 300;
 
@@ -237,7 +239,7 @@ std::string remedy(const std::string& log) {
       {"exceeds the capabilities of the hardware",
        "the device counts fewer events at once than data/metrics/amd-blocks.toml says for it"},
       {"unrecognized arguments", "update ROCm: this rocprofv3 does not know the option"},
-      {"/dev/kfd", "your user may not use the GPU: add it to the groups render and video"},
+      {"/dev/kfd", kJoinGroups},
       {"HSA_STATUS_ERROR_OUT_OF_RESOURCES",
        "your user may not use the GPU, or another profiler does: add it to the groups render and "
        "video, and end other profilers"},
@@ -256,6 +258,9 @@ RunReport judge_run(const RocprofRun& run, const std::string& failure, const std
   const auto bad = [&](const std::string& why) {
     report.why = sentence(why, last_words(log));
     report.hint = remedy(log);
+    if (report.hint.empty() && ::access("/dev/kfd", F_OK) == 0 &&
+        ::access("/dev/kfd", R_OK | W_OK) != 0)
+      report.hint = kJoinGroups;
     return report;
   };
   if (!failure.empty()) return bad("rocprofv3 " + failure);
