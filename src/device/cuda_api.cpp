@@ -13,12 +13,6 @@ void* open_library() {
   return library;
 }
 
-template <class T>
-bool load(void* library, const char* name, T& function) {
-  function = reinterpret_cast<T>(::dlsym(library, name));
-  return function != nullptr;
-}
-
 Result<CudaApi> load_api() {
   void* library = open_library();
   if (library == nullptr) {
@@ -37,9 +31,8 @@ Result<CudaApi> load_api() {
                         load(library, "cuDeviceGetPCIBusId", api.device_pci_bus_id) &&
                         load(library, "cuDevicePrimaryCtxRetain", api.primary_context_retain) &&
                         load(library, "cuCtxSetCurrent", api.context_set_current) &&
-                        load(library, "cuCtxSynchronize", api.context_synchronize) &&
+                        load(library, "cuCtxSynchronize", api.synchronize) &&
                         load(library, "cuModuleLoadData", api.module_load_data) &&
-                        load(library, "cuModuleUnload", api.module_unload) &&
                         load(library, "cuModuleGetFunction", api.module_get_function) &&
                         load(library, "cuFuncGetAttribute", api.function_attribute) &&
                         load(library, "cuFuncSetAttribute", api.function_set_attribute) &&
@@ -53,7 +46,6 @@ Result<CudaApi> load_api() {
                         load(library, "cuStreamBeginCapture_v2", api.stream_begin_capture) &&
                         load(library, "cuStreamEndCapture", api.stream_end_capture) &&
                         load(library, "cuEventCreate", api.event_create) &&
-                        load(library, "cuEventDestroy_v2", api.event_destroy) &&
                         load(library, "cuEventRecord", api.event_record) &&
                         load(library, "cuEventRecordWithFlags", api.event_record_with_flags) &&
                         load(library, "cuEventElapsedTime", api.event_elapsed) &&

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <string>
 
 #include "base/error.h"
+#include "device/gpu_api.h"
 
 namespace burnish::device {
 
@@ -13,19 +12,15 @@ namespace burnish::device {
 // cuda_api_test.cpp holds them against the header where there is one.
 namespace cu {
 
-using Status = int;
-using Device = int;
-using Context = struct ContextTag*;
-using Module = struct ModuleTag*;
-using Function = struct FunctionTag*;
-using Stream = struct StreamTag*;
-using Event = struct EventTag*;
-using Graph = struct GraphTag*;
-using GraphExec = struct GraphExecTag*;
-using Pointer = unsigned long long;
+using gpu::Device;
+using gpu::Event;
+using gpu::Function;
+using gpu::kSuccess;
+using gpu::Pointer;
+using gpu::Status;
+using gpu::Stream;
 
-constexpr Status kSuccess = 0;
-constexpr Status kNoDevice = 100;
+using Context = struct ContextTag*;
 
 enum DeviceAttribute : int {
   max_threads_per_block = 1,
@@ -45,19 +40,13 @@ enum DeviceAttribute : int {
   tensor_map_access_supported = 127,
 };
 
-enum FunctionAttribute : int {
-  function_max_threads_per_block = 0,
-  shared_size_bytes = 1,
-  local_size_bytes = 3,
-  num_regs = 4,
+enum CudaFunctionAttribute : int {
   max_dynamic_shared_size_bytes = 8,
   non_portable_cluster_size_allowed = 14,
 };
 
 constexpr int kLaunchAttributeClusterDimension = 4;
 constexpr unsigned kEventRecordExternal = 1;
-constexpr unsigned kStreamNonBlocking = 1;
-constexpr int kCaptureModeThreadLocal = 1;
 
 struct LaunchAttribute {
   int id = 0;
@@ -87,54 +76,20 @@ struct alignas(128) TensorMap {
 }  // namespace cu
 
 /// The functions of libcuda, opened at run time. Members that older drivers lack may be null.
-struct CudaApi {
-  cu::Status (*init)(unsigned flags);
-  cu::Status (*driver_version)(int* version);
+struct CudaApi : GpuApi {
   cu::Status (*error_name)(cu::Status, const char** text);
   cu::Status (*error_string)(cu::Status, const char** text);
-  cu::Status (*device_count)(int* count);
-  cu::Status (*device_get)(cu::Device*, int ordinal);
-  cu::Status (*device_name)(char* name, int length, cu::Device);
-  cu::Status (*device_attribute)(int* value, int attribute, cu::Device);
-  cu::Status (*device_total_memory)(std::size_t* bytes, cu::Device);
-  cu::Status (*device_pci_bus_id)(char* id, int length, cu::Device);
   cu::Status (*primary_context_retain)(cu::Context*, cu::Device);
   cu::Status (*context_set_current)(cu::Context);
-  cu::Status (*context_synchronize)();
   cu::Status (*context_reset_persisting_l2)();  ///< may be null
-  cu::Status (*module_load_data)(cu::Module*, const void* image);
-  cu::Status (*module_unload)(cu::Module);
-  cu::Status (*module_get_function)(cu::Function*, cu::Module, const char* name);
-  cu::Status (*function_attribute)(int* value, int attribute, cu::Function);
   cu::Status (*function_set_attribute)(cu::Function, int attribute, int value);
   cu::Status (*function_parameter)(cu::Function, std::size_t index, std::size_t* offset,
                                    std::size_t* size);  ///< may be null
-  cu::Status (*memory_allocate)(cu::Pointer*, std::size_t bytes);
-  cu::Status (*memory_free)(cu::Pointer);
-  cu::Status (*copy_to_device)(cu::Pointer, const void*, std::size_t bytes);
-  cu::Status (*copy_from_device)(void*, cu::Pointer, std::size_t bytes);
-  cu::Status (*fill_32)(cu::Pointer, unsigned value, std::size_t count);
-  cu::Status (*stream_create)(cu::Stream*, unsigned flags);
-  cu::Status (*stream_synchronize)(cu::Stream);
-  cu::Status (*stream_begin_capture)(cu::Stream, int mode);
-  cu::Status (*stream_end_capture)(cu::Stream, cu::Graph*);
-  cu::Status (*event_create)(cu::Event*, unsigned flags);
-  cu::Status (*event_destroy)(cu::Event);
-  cu::Status (*event_record)(cu::Event, cu::Stream);
   cu::Status (*event_record_with_flags)(cu::Event, cu::Stream, unsigned flags);
-  cu::Status (*event_elapsed)(float* milliseconds, cu::Event start, cu::Event end);
-  cu::Status (*launch_kernel)(cu::Function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                              unsigned block_x, unsigned block_y, unsigned block_z,
-                              unsigned shared_bytes, cu::Stream, void** parameters, void** extra);
-  cu::Status (*launch_kernel_ex)(const cu::LaunchConfig*, cu::Function, void** parameters,
-                                 void** extra);  ///< may be null
   cu::Status (*profiler_start)();
   cu::Status (*profiler_stop)();
-  cu::Status (*graph_instantiate)(cu::GraphExec*, cu::Graph, unsigned long long flags);
-  cu::Status (*graph_upload)(cu::GraphExec, cu::Stream);
-  cu::Status (*graph_launch)(cu::GraphExec, cu::Stream);
-  cu::Status (*graph_destroy)(cu::Graph);
-  cu::Status (*graph_exec_destroy)(cu::GraphExec);
+  cu::Status (*launch_kernel_ex)(const cu::LaunchConfig*, cu::Function, void** parameters,
+                                 void** extra);  ///< may be null
   cu::Status (*tensor_map_encode_tiled)(cu::TensorMap*, int type, std::uint32_t rank, void* address,
                                         const std::uint64_t* shape, const std::uint64_t* strides,
                                         const std::uint32_t* box,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "device/gpu_api.h"
 
 namespace burnish::device {
 namespace {
@@ -21,12 +22,6 @@ struct Nvml {
   Status (*throttle)(Device, unsigned long long* mask);  ///< may be null
 };
 constexpr int kClockSm = 1, kClockMemory = 2, kSensorGpu = 0;
-
-template <class T>
-bool load(void* library, const char* name, T& function) {
-  function = reinterpret_cast<T>(::dlsym(library, name));
-  return function != nullptr;
-}
 
 const Nvml* nvml() {
   static const Nvml* opened = []() -> const Nvml* {

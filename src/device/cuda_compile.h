@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "device/executor.h"
+#include "device/gpu_compile.h"
 
 namespace burnish::device {
 
@@ -15,26 +15,17 @@ std::string cuda_target(int major, int minor);
 /// Which compiler compile_cuda() takes, with its version; empty when there is none.
 std::string cuda_compiler_identity();
 
-struct CudaBuild {
-  BuildOutcome outcome;
-  std::string cubin;
-};
-
 /// Compiles to a cubin: by nvcc where it and a host compiler are installed, by NVRTC otherwise.
 /// `folder` takes the intermediate files. Errors: environment when there is neither.
-Result<CudaBuild> compile_cuda(const Source& source, const std::string& target,
-                               const fs::path& folder);
+Result<GpuBuild> compile_cuda(const Source& source, const std::string& target,
+                              const fs::path& folder);
 /// The two ways of it.
-Result<CudaBuild> compile_with_nvcc(const Source& source, const std::string& target,
-                                    const fs::path& folder, const fs::path& nvcc);
-Result<CudaBuild> compile_with_nvrtc(const Source& source, const std::string& target,
-                                     const fs::path& folder);
+Result<GpuBuild> compile_with_nvcc(const Source& source, const std::string& target,
+                                   const fs::path& folder, const fs::path& nvcc);
+Result<GpuBuild> compile_with_nvrtc(const Source& source, const std::string& target,
+                                    const fs::path& folder);
 
 /// The symbols of the kernels in a cubin (names of its sections ".text.<symbol>"), sorted.
 std::vector<std::string> cubin_kernels(std::string_view cubin);
-
-/// The symbol that a kernel's name in a launch spec means: the symbol itself, or the one symbol
-/// that demangles to a function of this name. Errors: refused, listing what there is.
-Result<std::string> kernel_symbol(std::string_view cubin, const std::string& name);
 
 }  // namespace burnish::device

@@ -38,17 +38,17 @@ TEST(CudaDeclarations, AgreeWithTheToolkitsHeader) {
       {cu::max_shared_memory_per_block_optin,
        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN},
       {cu::tensor_map_access_supported, CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED},
-      {cu::function_max_threads_per_block, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK},
-      {cu::shared_size_bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES},
-      {cu::local_size_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES},
-      {cu::num_regs, CU_FUNC_ATTRIBUTE_NUM_REGS},
+      {gpu::function_max_threads_per_block, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK},
+      {gpu::shared_size_bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES},
+      {gpu::local_size_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES},
+      {gpu::num_regs, CU_FUNC_ATTRIBUTE_NUM_REGS},
       {cu::max_dynamic_shared_size_bytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES},
       {cu::non_portable_cluster_size_allowed, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED},
       {cu::kLaunchAttributeClusterDimension, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION},
       {static_cast<int>(cu::kEventRecordExternal), CU_EVENT_RECORD_EXTERNAL},
-      {static_cast<int>(cu::kStreamNonBlocking), CU_STREAM_NON_BLOCKING},
-      {cu::kCaptureModeThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL},
-      {cu::kNoDevice, CUDA_ERROR_NO_DEVICE},
+      {static_cast<int>(gpu::kStreamNonBlocking), CU_STREAM_NON_BLOCKING},
+      {gpu::kCaptureModeThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL},
+      {gpu::kNoDevice, CUDA_ERROR_NO_DEVICE},
   };
   for (const auto& [ours, theirs] : values) EXPECT_EQ(ours, theirs);
   for (const CUresult sticky :
@@ -79,11 +79,11 @@ class CudaCompilers : public ::testing::TestWithParam<const char*> {
     ASSERT_TRUE(folder.has_value());
     folder_ = std::make_unique<TemporaryFolder>(std::move(*folder));
     nvcc_ = find_program({"nvcc"}, {"/usr/local/cuda/bin"});
-    const Result<CudaBuild> tried = compile(cuda_source("__global__ void k() {}\n"));
+    const Result<GpuBuild> tried = compile(cuda_source("__global__ void k() {}\n"));
     if (!tried) GTEST_SKIP() << tried.error().to_string();
     ASSERT_TRUE(tried->outcome.built) << tried->outcome.log;
   }
-  Result<CudaBuild> compile(const Source& source, const std::string& target = "sm_90a") {
+  Result<GpuBuild> compile(const Source& source, const std::string& target = "sm_90a") {
     if (std::string_view(GetParam()) == "nvrtc") {
       return compile_with_nvrtc(source, target, folder_->path());
     }
@@ -107,21 +107,22 @@ TEST_P(CudaCompilers, MakeACubinWithItsKernels) {
       "  asm volatile(\"wgmma.fence.sync.aligned;\\n\");\n  x[0] = 1;\n}\n");
   source.also["parts/factor.h"] = "#define FACTOR 0.5f\n";
   source.macros["TILE"] = "16";
-  const Result<CudaBuild> build = compile(source);
+  const Result<GpuBuild> build = compile(source);
   ASSERT_TRUE(build.has_value()) << build.error().to_string();
   ASSERT_TRUE(build->outcome.built) << build->outcome.log;
   EXPECT_TRUE(
-      build->cubin.starts_with("\x7f"
-                               "ELF"));
-  EXPECT_EQ(cubin_kernels(build->cubin).size(), 5u);
-  EXPECT_EQ(kernel_symbol(build->cubin, "bare").value_or(""), "bare");
-  EXPECT_EQ(kernel_symbol(build->cubin, "plain").value_or(""), "_Z5plainP13__nv_bfloat16");
-  EXPECT_TRUE(kernel_symbol(build->cubin, "deep::scaled<2>").has_value() ||
-              kernel_symbol(build->cubin, "deep::scaled<(int)2>").has_value());
-  const Result<std::string> ambiguous = kernel_symbol(build->cubin, "deep::scaled");
+      build->code.starts_with("\x7f"
+                              "ELF"));
+  EXPECT_EQ(cubin_kernels(build->code).size(), 5u);
+  EXPECT_EQ(kernel_symbol(cubin_kernels(build->code), "bare").value_or(""), "bare");
+  EXPECT_EQ(kernel_symbol(cubin_kernels(build->code), "plain").value_or(""),
+            "_Z5plainP13__nv_bfloat16");
+  EXPECT_TRUE(kernel_symbol(cubin_kernels(build->code), "deep::scaled<2>").has_value() ||
+              kernel_symbol(cubin_kernels(build->code), "deep::scaled<(int)2>").has_value());
+  const Result<std::string> ambiguous = kernel_symbol(cubin_kernels(build->code), "deep::scaled");
   ASSERT_FALSE(ambiguous.has_value());
   EXPECT_EQ(ambiguous.error().kind, ErrorKind::refused);
-  const Result<std::string> absent = kernel_symbol(build->cubin, "absent");
+  const Result<std::string> absent = kernel_symbol(cubin_kernels(build->code), "absent");
   ASSERT_FALSE(absent.has_value());
   EXPECT_TRUE(contains(absent.error().hint, "plain")) << absent.error().hint;
 }
@@ -129,21 +130,21 @@ TEST_P(CudaCompilers, MakeACubinWithItsKernels) {
 TEST_P(CudaCompilers, ErrorsAndWarningsAreAtTheUsersPlaces) {
   Source source = cuda_source("__global__ void k(float* x) {\n  x[0] = undeclared;\n}\n");
   source.macros["TILE"] = "16";
-  const Result<CudaBuild> failed = compile(source);
+  const Result<GpuBuild> failed = compile(source);
   ASSERT_TRUE(failed.has_value()) << failed.error().to_string();
   EXPECT_FALSE(failed->outcome.built);
   ASSERT_FALSE(failed->outcome.diagnostics.empty()) << failed->outcome.log;
   EXPECT_EQ(failed->outcome.diagnostics[0].severity, "error");
   EXPECT_EQ(failed->outcome.diagnostics[0].place.to_string(), "kernel.cu:2");
 
-  const Result<CudaBuild> warned = compile(
+  const Result<GpuBuild> warned = compile(
       cuda_source("__global__ void k(float* x) {\n  int unused_here = 3;\n  x[0] = 1;\n}\n"));
   ASSERT_TRUE(warned.has_value() && warned->outcome.built);
   ASSERT_FALSE(warned->outcome.diagnostics.empty()) << warned->outcome.log;
   EXPECT_EQ(warned->outcome.diagnostics[0].severity, "warning");
   EXPECT_EQ(warned->outcome.diagnostics[0].place.to_string(), "kernel.cu:2");
 
-  const Result<CudaBuild> too_much = compile(cuda_source(
+  const Result<GpuBuild> too_much = compile(cuda_source(
       "__global__ void k(float* x) {\n  __shared__ float tile[100000];\n"
       "  tile[threadIdx.x] = x[threadIdx.x];\n  __syncthreads();\n  x[0] = tile[(int)x[1]];\n}\n"));
   ASSERT_TRUE(too_much.has_value());
