@@ -9,7 +9,7 @@ function(burnish_module name)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
-  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(/main|/testing/[^/]*)\\.cpp$")
 
   if(NOT sources)  # a module of headers only still is a library that others link
     set(sources ${CMAKE_CURRENT_BINARY_DIR}/headers_only.cpp)

@@ -78,27 +78,13 @@ FMA(fma_f16, half2, 0.999f, 0.001f)
 #endif
 )";
 
-// Packed and matrix paths through PTX, which needs no headers. Shapes and register counts: PTX
-// ISA 8.5, "Matrix multiply-accumulate operation using mma instruction".
-constexpr char kCuda[] = R"(
+// What CUDA and HIP write the same way.
+constexpr char kGpu[] = R"(
 extern "C" __global__ void copy(const uint4* in, uint4* out, unsigned long long n) {
   unsigned long long stride = (unsigned long long)gridDim.x * blockDim.x;
   for (unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
        i += stride)
     out[i] = in[i];
-}
-extern "C" __global__ void copy_streaming(const uint4* in, uint4* out, unsigned long long n) {
-  unsigned long long stride = (unsigned long long)gridDim.x * blockDim.x;
-  for (unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
-       i += 4 * stride) {
-    uint4 kept[4];
-#pragma unroll
-    for (int j = 0; j < 4; ++j)
-      if (i + j * stride < n) kept[j] = __ldcs(in + i + j * stride);
-#pragma unroll
-    for (int j = 0; j < 4; ++j)
-      if (i + j * stride < n) __stcs(out + i + j * stride, kept[j]);
-  }
 }
 #define FMA(NAME, T, FACTOR, TERM)                                              \
   extern "C" __global__ void NAME(T* out, int n) {                              \
@@ -117,6 +103,24 @@ extern "C" __global__ void copy_streaming(const uint4* in, uint4* out, unsigned 
 FMA(fma_f32, float, 0.999f, 0.001f)
 FMA(fma_f64, double, 0.999, 0.001)
 FMA(fma_i32, int, 1103515245, 12345)
+)";
+
+// Packed and matrix paths through PTX, which needs no headers. Shapes and register counts: PTX
+// ISA 8.5, "Matrix multiply-accumulate operation using mma instruction".
+constexpr char kCuda[] = R"(
+extern "C" __global__ void copy_streaming(const uint4* in, uint4* out, unsigned long long n) {
+  unsigned long long stride = (unsigned long long)gridDim.x * blockDim.x;
+  for (unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
+       i += 4 * stride) {
+    uint4 kept[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      if (i + j * stride < n) kept[j] = __ldcs(in + i + j * stride);
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      if (i + j * stride < n) __stcs(out + i + j * stride, kept[j]);
+  }
+}
 extern "C" __global__ void fma_f16(unsigned* out, int n) {
   unsigned at = blockIdx.x * blockDim.x + threadIdx.x, a[8];
   unsigned m = 0x38003800u + (at & 1), c = 0x38003800u;  // halves of 0.5
@@ -204,6 +208,126 @@ MMA(mma_fp8, "m16n8k32", "e4m3", 0x08080808u)
 #endif
 )";
 
+// Matrix instructions through clang's builtins, with four accumulators in flight: LLVM, "Syntax of
+// AMDGPU instructions", MFMA and WMMA; shapes and rates: AMD Matrix Instruction Calculator.
+constexpr char kHip[] = R"(
+typedef unsigned Words __attribute__((ext_vector_type(4)));
+typedef float Float2 __attribute__((ext_vector_type(2)));
+typedef _Float16 Half2 __attribute__((ext_vector_type(2)));
+extern "C" __global__ void copy_streaming(const Words* in, Words* out, unsigned long long n) {
+  unsigned long long stride = (unsigned long long)gridDim.x * blockDim.x;
+  for (unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
+       i += 4 * stride) {
+    Words kept[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      if (i + j * stride < n) kept[j] = __builtin_nontemporal_load(in + i + j * stride);
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      if (i + j * stride < n) __builtin_nontemporal_store(kept[j], out + i + j * stride);
+  }
+}
+FMA(fma_f16, Half2, 0.5f, 0.5f)
+#define MATRIX(NAME, T, COUNT, A, CALL)                                       \
+  extern "C" __global__ void NAME(T* out, int n) {                            \
+    typedef T D __attribute__((ext_vector_type(COUNT)));                      \
+    unsigned at = blockIdx.x * blockDim.x + threadIdx.x;                      \
+    A a = (A)(at & 1);                                                        \
+    D d[4];                                                                   \
+    for (int j = 0; j < 4; ++j) d[j] = (D)(T)(j);                             \
+    for (int i = 0; i < n; ++i) {                                             \
+      _Pragma("unroll") for (int j = 0; j < 4; ++j) d[j] = CALL;              \
+    }                                                                         \
+    D sum = d[0] + d[1] + d[2] + d[3];                                        \
+    out[at] = sum[0] + sum[1];                                                \
+  }
+#define MFMA(NAME) __builtin_amdgcn_mfma_##NAME
+#define WMMA(NAME) __builtin_amdgcn_wmma_##NAME
+typedef _Float16 Half4 __attribute__((ext_vector_type(4)));
+typedef _Float16 Half8 __attribute__((ext_vector_type(8)));
+typedef _Float16 Half16 __attribute__((ext_vector_type(16)));
+typedef short Short4 __attribute__((ext_vector_type(4)));
+typedef short Short16 __attribute__((ext_vector_type(16)));
+typedef int Int2 __attribute__((ext_vector_type(2)));
+typedef int Int4 __attribute__((ext_vector_type(4)));
+typedef int Int8 __attribute__((ext_vector_type(8)));
+#if defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx950__)
+FMA(fma_f32_packed, Float2, 0.999f, 0.001f)
+MATRIX(matrix_f64, double, 4, double, MFMA(f64_16x16x4f64)(a, a, d[j], 0, 0, 0))
+MATRIX(matrix_f32, float, 16, float, MFMA(f32_32x32x2f32)(a, a, d[j], 0, 0, 0))
+#endif
+#if defined(__gfx90a__) || defined(__gfx942__)
+MATRIX(matrix_f16, float, 16, Half4, MFMA(f32_32x32x8f16)(a, a, d[j], 0, 0, 0))
+MATRIX(matrix_bf16, float, 16, Short4, MFMA(f32_32x32x8bf16_1k)(a, a, d[j], 0, 0, 0))
+#endif
+#if defined(__gfx90a__)
+MATRIX(matrix_i8, int, 16, int, MFMA(i32_32x32x8i8)(a, a, d[j], 0, 0, 0))
+#elif defined(__gfx942__)
+MATRIX(matrix_tf32, float, 16, Float2, MFMA(f32_32x32x4_xf32)(a, a, d[j], 0, 0, 0))
+MATRIX(matrix_i8, int, 16, long, MFMA(i32_32x32x16_i8)(a, a, d[j], 0, 0, 0))
+MATRIX(matrix_fp8, float, 16, long, MFMA(f32_32x32x16_fp8_fp8)(a, a, d[j], 0, 0, 0))
+#elif defined(__gfx950__)
+typedef __bf16 Brain8 __attribute__((ext_vector_type(8)));
+MATRIX(matrix_f16, float, 16, Half8, MFMA(f32_32x32x16_f16)(a, a, d[j], 0, 0, 0))
+MATRIX(matrix_bf16, float, 16, Brain8, MFMA(f32_32x32x16_bf16)(a, a, d[j], 0, 0, 0))
+MATRIX(matrix_i8, int, 16, Int4, MFMA(i32_32x32x32_i8)(a, a, d[j], 0, 0, 0))
+MATRIX(matrix_fp8, float, 16, Int8,  // with scales of 2^0
+       MFMA(scale_f32_32x32x64_f8f6f4)(a, a, d[j], 0, 0, 0, 127, 0, 127))
+#elif defined(__GFX11__)
+MATRIX(matrix_f16, float, 8, Half16, WMMA(f32_16x16x16_f16_w32)(a, a, d[j]))
+MATRIX(matrix_bf16, float, 8, Short16, WMMA(f32_16x16x16_bf16_w32)(a, a, d[j]))
+MATRIX(matrix_i8, int, 8, Int4, WMMA(i32_16x16x16_iu8_w32)(true, a, true, a, d[j], false))
+#elif defined(__GFX12__)
+typedef __bf16 Brain8 __attribute__((ext_vector_type(8)));
+MATRIX(matrix_f16, float, 8, Half8, WMMA(f32_16x16x16_f16_w32_gfx12)(a, a, d[j]))
+MATRIX(matrix_bf16, float, 8, Brain8, WMMA(f32_16x16x16_bf16_w32_gfx12)(a, a, d[j]))
+MATRIX(matrix_i8, int, 8, Int2, WMMA(i32_16x16x16_iu8_w32_gfx12)(true, a, true, a, d[j], false))
+MATRIX(matrix_fp8, float, 8, Int2, WMMA(f32_16x16x16_fp8_fp8_w32_gfx12)(a, a, d[j]))
+#endif
+)";
+
+/// The matrix instruction of a type that kHip has for an architecture; a kernel that is not there
+/// is not measured.
+struct MatrixPath {
+  const char* type;
+  const char* instruction;
+  double m, n, k;
+  std::uint64_t bytes = 4;
+};
+
+std::vector<MatrixPath> matrix_paths(std::string_view arch) {
+  if (arch.starts_with("gfx11") || arch.starts_with("gfx12")) {
+    std::vector<MatrixPath> paths = {{"f16", "wmma 16x16x16", 16, 16, 16},
+                                     {"bf16", "wmma 16x16x16", 16, 16, 16},
+                                     {"i8", "wmma 16x16x16", 16, 16, 16}};
+    if (arch.starts_with("gfx12")) paths.push_back({"fp8", "wmma 16x16x16", 16, 16, 16});
+    return paths;
+  }
+  if (arch != "gfx90a" && arch != "gfx942" && arch != "gfx950") return {};
+  std::vector<MatrixPath> paths = {{"f64", "mfma 16x16x4", 16, 16, 4, 8},
+                                   {"f32", "mfma 32x32x2", 32, 32, 2}};
+  const auto add = [&](const char* type, const char* instruction, double k) {
+    paths.push_back({type, instruction, 32, 32, k});
+  };
+  if (arch == "gfx950") {
+    add("f16", "mfma 32x32x16", 16);
+    add("bf16", "mfma 32x32x16", 16);
+    add("i8", "mfma 32x32x32", 32);
+    add("fp8", "mfma_scale 32x32x64", 64);
+    return paths;
+  }
+  add("f16", "mfma 32x32x8", 8);
+  add("bf16", "mfma 32x32x8", 8);
+  if (arch == "gfx90a") {
+    add("i8", "mfma 32x32x8", 8);
+    return paths;
+  }
+  add("tf32", "mfma 32x32x4", 4);
+  add("i8", "mfma 32x32x16", 16);
+  add("fp8", "mfma 32x32x16", 16);
+  return paths;
+}
+
 /// Hopper's matrix units reach their peak only through wgmma. Two warpgroups a block take turns;
 /// each multiplies the same two tiles in shared memory, in the layout without swizzle: core
 /// matrices of 8 rows by 16 bytes, neighbours along K 128 bytes apart and along M or N 256 (PTX
@@ -256,11 +380,20 @@ extern "C" __global__ void __launch_bounds__(256) {}({}* out, int n) {{
 CeilingKernels ceiling_kernels(const DeviceInfo& info) {
   CeilingKernels kernels;
   const bool is_cuda = info.backend == "cuda";
+  const bool is_hip = info.backend == "hip";
   const bool is_cpu = info.vendor == "cpu";
-  kernels.source.language = is_cuda ? "cuda" : "opencl";
-  kernels.source.file = is_cuda ? "ceilings.cu" : "ceilings.cl";
-  kernels.source.text = is_cuda ? kCuda : is_cpu ? kOpenClCpu : kOpenClGpu;
-  if (!is_cuda) kernels.source.options = {"-cl-mad-enable"};
+  kernels.source.language = is_cuda || is_hip ? info.backend : "opencl";
+  if (is_cuda) {
+    kernels.source.file = "ceilings.cu";
+    kernels.source.text = std::string(kGpu) + kCuda;
+  } else if (is_hip) {
+    kernels.source.file = "ceilings.hip";
+    kernels.source.text = std::string("#include <hip/hip_runtime.h>\n") + kGpu + kHip;
+  } else {
+    kernels.source.file = "ceilings.cl";
+    kernels.source.text = is_cpu ? kOpenClCpu : kOpenClGpu;
+    kernels.source.options = {"-cl-mad-enable"};
+  }
   kernels.copies = {"copy", "copy_streaming"};
   if (is_cpu) {
     kernels.copy_bytes = 64;
@@ -277,6 +410,17 @@ CeilingKernels ceiling_kernels(const DeviceInfo& info) {
                   {"fma_f64", "fma f64", 2.0 * 64, 8, "8 accumulators a thread"},
                   {"fma_f16", "fma f16", 2.0 * 2 * 64, 4, "8 packed accumulators a thread"},
                   {"fma_i32", "fma i32", 2.0 * 64, 4, "8 accumulators a thread"}};
+  if (is_hip) {
+    kernels.math.push_back(
+        {"fma_f32_packed", "fma f32", 2.0 * 2 * 64, 8, "8 packed accumulators a thread"});
+    const double wave = info.arch.starts_with("gfx9") ? 64 : 32;
+    for (const MatrixPath& path : matrix_paths(info.arch)) {
+      kernels.math.push_back(
+          {fmt::format("matrix_{}", path.type), fmt::format("tensor {}", path.type),
+           4 * 2 * path.m * path.n * path.k / wave, path.bytes, path.instruction});
+    }
+    return kernels;
+  }
   // Datacenter Blackwell computes matrices through tcgen05, which is not measured: a roof that is
   // too low would be worse than none.
   const bool has_mma = is_cuda && info.arch != "sm_100" && info.arch != "sm_103" &&

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <chrono>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 
 #include "base/text.h"
 #include "device/doctor_checks.h"
+#include "device/hip_compile.h"
 #include "device/sandbox.h"
 
 namespace burnish::device {
@@ -65,12 +67,6 @@ const std::vector<Wanted>& wanted_tools() {
        Wanted::Newest::yes,
        {"--version"},
        "apt-get install llvm-19"},
-      {"clang",
-       "compiles for AMD without ROCm",
-       {"clang"},
-       Wanted::Newest::yes,
-       {"--version"},
-       "apt-get install clang-19"},
       {"oclgrind",
        "checks the memory accesses of OpenCL kernels",
        {"oclgrind"},
@@ -112,7 +108,7 @@ const std::vector<Wanted>& wanted_tools() {
        {"hipcc"},
        kPlain,
        {"--version"},
-       "install ROCm (rocm.docs.amd.com)"},
+       "install ROCm (rocm.docs.amd.com); clang serves as well"},
       {"rocprofv3",
        "profiles HIP kernels",
        {"rocprofv3"},
@@ -182,6 +178,88 @@ Tool examine(const Wanted& wanted, ProcessRunner& runner, milliseconds deadline)
   return tool;
 }
 
+/// Where the loader and ROCm keep libraries.
+std::optional<fs::path> find_hip_runtime() {
+  std::vector<fs::path> folders;
+  if (const char* value = std::getenv("LD_LIBRARY_PATH")) {
+    for (const std::string_view folder : split(value, ':')) folders.emplace_back(folder);
+  }
+  for (const char* folder : {"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"}) {
+    folders.emplace_back(folder);
+  }
+  std::error_code ignored;
+  for (const fs::path& path : rocm_libraries("libamdhip64.so", {".7", ".6", ".5", ""})) {
+    if (path.has_parent_path()) {
+      if (fs::exists(path, ignored)) return path;
+      continue;
+    }
+    for (const fs::path& folder : folders) {
+      if (fs::exists(folder / path, ignored)) return folder / path;
+    }
+  }
+  return std::nullopt;
+}
+
+Tool examine_hip_runtime() {
+  Tool tool{"libamdhip64", "runs HIP kernels on AMD GPUs", "", "", false, ""};
+  if (const std::optional<fs::path> library = find_hip_runtime()) {
+    std::error_code error;
+    const fs::path real = fs::canonical(*library, error);
+    const std::string name = (error ? *library : real).filename().string();
+    constexpr std::string_view kBefore = ".so.";
+    if (const std::size_t at = name.find(kBefore); at != std::string::npos) {
+      tool.version = name.substr(at + kBefore.size());
+    }
+    tool.path = library->string();
+    tool.ok = true;
+  } else {
+    tool.hint =
+        "install ROCm (rocm.docs.amd.com; apt-get install hip-runtime-amd from AMD's packages), or "
+        "put its folder on LD_LIBRARY_PATH";
+  }
+  return tool;
+}
+
+/// The newest clang, its linker, and whether it knows AMD's newest data-centre architecture.
+std::array<Tool, 2> examine_clang(ProcessRunner& runner, milliseconds deadline) {
+  constexpr char kHint[] = "apt-get install clang-22 lld-22";
+  Tool clang = examine({"clang",
+                        "compiles HIP kernels without ROCm",
+                        {"clang"},
+                        Wanted::Newest::yes,
+                        {"--version"},
+                        kHint},
+                       runner, deadline);
+  Tool newest{"clang for gfx950", "compiles for MI350 and MI355 without ROCm", "", "", false, ""};
+  if (!clang.ok) {
+    newest.hint = kHint;
+    return {clang, newest};
+  }
+  if (const std::string trouble = clang_trouble(clang.path); !trouble.empty()) {
+    newest.hint = trouble + ": " + kHint;
+    return {clang, newest};
+  }
+  ProcessSpec spec;
+  spec.argv = {clang.path,
+               "--target=amdgcn-amd-amdhsa",
+               "-mcpu=gfx950",
+               "-nogpulib",
+               "-x",
+               "c",
+               "-fsyntax-only",
+               "/dev/null"};
+  spec.deadline = deadline;
+  spec.output_limit = 1 << 20;
+  const Result<ProcessResult> result = runner.run(spec);
+  newest.ok = result && result->ok();
+  newest.path = clang.path;
+  newest.version = clang.version;
+  if (!newest.ok) {
+    newest.hint = fmt::format("clang {} does not know it: {}", clang.version, kHint);
+  }
+  return {clang, newest};
+}
+
 std::string file_text(const char* path) {
   return real_file_system().read(path).value_or(std::string());
 }
@@ -204,17 +282,13 @@ void check_permissions(Diagnosis& diagnosis) {
         "the NVIDIA driver is loaded, but CUDA shows no device: libcuda.so.1 is missing, or this "
         "container was started without GPUs");
   }
-  if (files.exists("/dev/kfd")) {
-    if (::access("/dev/kfd", R_OK | W_OK) != 0) {
-      problems.emplace_back(
-          "an AMD GPU is here, but /dev/kfd may not be opened: usermod -aG render,video $USER, "
-          "then log in again");
-    } else if (!has("amd", "")) {
-      problems.emplace_back(
-          "an AMD GPU is here (/dev/kfd), but no driver shows it: install ROCm's "
-          "OpenCL (rocm-opencl-runtime)");
-    }
-  }
+  const Node kfd = !files.exists("/dev/kfd")                ? Node::absent
+                   : ::access("/dev/kfd", R_OK | W_OK) != 0 ? Node::closed
+                                                            : Node::open;
+  const std::string amd =
+      amd_problem(kfd, find_hip_runtime() ? HipRuntime::installed : HipRuntime::absent,
+                  has("amd", "hip") ? HipDevices::some : HipDevices::none);
+  if (!amd.empty()) problems.push_back(amd);
   if (diagnosis.devices.empty()) {
     problems.emplace_back(
         "there is no device; for the CPU: apt-get install pocl-opencl-icd ocl-icd-libopencl1");
@@ -270,6 +344,30 @@ std::string nvidia_counter_problem(std::string_view params, Administrator admini
   return "";
 }
 
+std::string amd_problem(Node kfd, HipRuntime runtime, HipDevices devices) {
+  if (kfd == Node::closed) {
+    return "an AMD GPU is here, but /dev/kfd may not be opened: usermod -aG render,video $USER, "
+           "then log in again";
+  }
+  if (devices == HipDevices::some) return "";
+  if (kfd == Node::open && runtime == HipRuntime::absent) {
+    return "an AMD GPU is here (/dev/kfd), but not the HIP runtime: install ROCm "
+           "(rocm.docs.amd.com)";
+  }
+  if (kfd == Node::open) {
+    return "an AMD GPU is here (/dev/kfd), but HIP shows no device: the files /dev/dri/renderD* "
+           "may "
+           "be closed to this user (groups render and video), or HIP_VISIBLE_DEVICES or "
+           "ROCR_VISIBLE_DEVICES hides it";
+  }
+  if (runtime == HipRuntime::installed) {
+    return "the HIP runtime is installed, but there is no /dev/kfd: load the driver amdgpu, or "
+           "start "
+           "the container with --device=/dev/kfd --device=/dev/dri";
+  }
+  return "";
+}
+
 Diagnosis diagnose(ProcessRunner& runner, const fs::path& program) {
   Diagnosis diagnosis;
   diagnosis.isolation = isolation();
@@ -280,6 +378,8 @@ Diagnosis diagnose(ProcessRunner& runner, const fs::path& program) {
     diagnosis.tools.push_back(
         examine(wanted, runner, std::clamp(left, milliseconds(100), kOneTool)));
   }
+  diagnosis.tools.push_back(examine_hip_runtime());
+  for (Tool& tool : examine_clang(runner, kOneTool)) diagnosis.tools.push_back(std::move(tool));
   check_permissions(diagnosis);
   return diagnosis;
 }

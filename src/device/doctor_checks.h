@@ -16,4 +16,11 @@ std::string nvidia_counter_problem(std::string_view params, Administrator admini
 /// Whether a /proc/<pid>/status grants CAP_SYS_ADMIN.
 Administrator administrator_in(std::string_view status);
 
+/// What /dev/kfd, the HIP runtime and the devices that it shows mean together for AMD GPUs; empty
+/// when nothing is wrong, which it is where there is neither.
+enum class Node { absent, closed, open };
+enum class HipRuntime { absent, installed };
+enum class HipDevices { none, some };
+std::string amd_problem(Node kfd, HipRuntime runtime, HipDevices devices);
+
 }  // namespace burnish::device

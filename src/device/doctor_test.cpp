@@ -92,5 +92,17 @@ TEST(Permissions, CountersOfNvidia) {
   EXPECT_EQ(administrator_in(""), Administrator::no);
 }
 
+TEST(Permissions, AnAmdGpuThatIsNotShownHasAReason) {
+  EXPECT_EQ(amd_problem(Node::absent, HipRuntime::absent, HipDevices::none), "");
+  EXPECT_EQ(amd_problem(Node::open, HipRuntime::installed, HipDevices::some), "");
+  EXPECT_TRUE(contains(amd_problem(Node::closed, HipRuntime::installed, HipDevices::none),
+                       "usermod -aG render,video"));
+  EXPECT_TRUE(contains(amd_problem(Node::open, HipRuntime::absent, HipDevices::none), "install"));
+  EXPECT_TRUE(contains(amd_problem(Node::open, HipRuntime::installed, HipDevices::none),
+                       "HIP_VISIBLE_DEVICES"));
+  EXPECT_TRUE(contains(amd_problem(Node::absent, HipRuntime::installed, HipDevices::none),
+                       "--device=/dev/kfd"));
+}
+
 }  // namespace
 }  // namespace burnish::device

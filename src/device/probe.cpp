@@ -19,7 +19,7 @@ __kernel void probe(__global const uint* in, __global uint* out, __local uint* s
 }
 )";
 
-constexpr char kCudaText[] = R"(
+constexpr char kGpuText[] = R"(
 extern "C" __global__ void probe(const unsigned* in, unsigned* out) {
   extern __shared__ unsigned shared[];
   unsigned i = blockIdx.x * blockDim.x + threadIdx.x, t = threadIdx.x, n = blockDim.x;
@@ -33,11 +33,13 @@ extern "C" __global__ void probe(const unsigned* in, unsigned* out) {
 }  // namespace
 
 Result<void> probe_device(Device& device) {
-  const bool is_cuda = device.info().backend == "cuda";
+  const std::string& backend = device.info().backend;
+  const bool is_opencl = backend != "cuda" && backend != "hip";
   Source source;
-  source.language = is_cuda ? "cuda" : "opencl";
-  source.file = is_cuda ? "probe.cu" : "probe.cl";
-  source.text = is_cuda ? kCudaText : kOpenClText;
+  source.language = is_opencl ? "opencl" : backend;
+  source.file = is_opencl ? "probe.cl" : backend == "hip" ? "probe.hip" : "probe.cu";
+  source.text = is_opencl ? kOpenClText : kGpuText;
+  if (backend == "hip") source.text = "#include <hip/hip_runtime.h>\n" + source.text;
 
   KernelLaunch launch;
   launch.kernel = "probe";
@@ -45,10 +47,10 @@ Result<void> probe_device(Device& device) {
   launch.block = {kBlock, 1, 1};
   launch.arguments = {{Argument::Pointer{"in"}}, {Argument::Pointer{"out"}}};
   constexpr std::uint64_t kSharedBytes = kBlock * sizeof(std::uint32_t);
-  if (is_cuda) {
-    launch.shared_bytes = kSharedBytes;
-  } else {
+  if (is_opencl) {
     launch.arguments.push_back({Argument::Local{kSharedBytes}});
+  } else {
+    launch.shared_bytes = kSharedBytes;
   }
   LaunchPlan plan;
   plan.launches.push_back(std::move(launch));

@@ -374,7 +374,7 @@ Result<RunResult> WorkerSession::run(const RunRequest& request) {
   result.device_seconds = times.device_seconds;
   result.launch_seconds = std::move(times.launch_seconds);
   result.timer = std::move(times.timer);
-  if (info_.backend == "cuda") {
+  if (info_.backend != "opencl") {
     Json message = Json::object();
     message["do"] = "clocks";
     BURNISH_TRY_ASSIGN(const WorkerReply reply,

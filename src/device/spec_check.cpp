@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -13,11 +14,13 @@ namespace {
 using hardware::Ceiling;
 
 /// Cards' names of rates, and burnish's own kernels that reach for them.
-constexpr std::array<std::pair<const char*, const char*>, 9> kPeaks = {{
+constexpr std::array<std::pair<const char*, const char*>, 11> kPeaks = {{
     {"fp64.flops", "fma f64"},
+    {"fp32_packed.flops", "fma f32"},
     {"fp32.flops", "fma f32"},
     {"fp16.flops", "fma f16"},
     {"fp64.matrix_flops", "tensor f64"},
+    {"fp32.matrix_flops", "tensor f32"},
     {"tf32.matrix_flops", "tensor tf32"},
     {"fp16.matrix_flops", "tensor f16"},
     {"bf16.matrix_flops", "tensor bf16"},
@@ -71,6 +74,10 @@ void judge_measured(SpecCheck& check) {
 
 std::vector<SpecCheck> check_spec(const hardware::Spec& spec, const DeviceInfo& info,
                                   const std::vector<Ceiling>& ceilings) {
+  // burnish's kernel uses packed instructions where there are any.
+  const bool has_packed = std::any_of(
+      spec.values.begin(), spec.values.end(),
+      [](const hardware::SpecValue& value) { return value.name == "fp32_packed.flops"; });
   std::vector<SpecCheck> checks;
   for (const hardware::SpecValue& value : spec.values) {
     SpecCheck check;
@@ -80,6 +87,8 @@ std::vector<SpecCheck> check_spec(const hardware::Spec& spec, const DeviceInfo& 
         check.found = queried->second;
         check.how = "the driver";
         judge_queried(check);
+      } else if (value.name == "fp32.flops" && has_packed) {
+        // Not measured: a card that tells both rates tells that of plain instructions here.
       } else if (const Ceiling* ceiling = reached(value.name, ceilings)) {
         check.found = ceiling->value;
         check.how = fmt::format("{}: {}", ceiling->name, ceiling->source);

@@ -13,6 +13,8 @@
 #include "device/cuda_executor.h"
 #include "device/device.h"
 #include "device/executor.h"
+#include "device/hip_compile.h"
+#include "device/hip_executor.h"
 #include "device/opencl_devices.h"
 #include "device/opencl_executor.h"
 #include "device/protocol.h"
@@ -279,6 +281,7 @@ class Worker {
 
 constexpr std::array kBackends = {
     Backend{"cuda", "cuda", list_cuda_devices, open_cuda_executor, cuda_compiler_identity},
+    Backend{"hip", "hip", list_hip_devices, open_hip_executor, hip_compiler_identity},
     Backend{"opencl", "opencl", list_opencl_devices, open_opencl_executor, nullptr},
 };
 

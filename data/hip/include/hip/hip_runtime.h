@@ -20,6 +20,7 @@
 #define __managed__ __attribute__((managed))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
+#define __align__(bytes) __attribute__((aligned(bytes)))
 
 #define BURNISH_HIP_PICK(a, b, name, ...) name
 #define BURNISH_HIP_BOUNDS1(threads) __attribute__((amdgpu_flat_work_group_size(1, threads)))
