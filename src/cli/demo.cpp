@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/data.h"
+#include "base/text.h"
 #include "cli/front.h"
 #include "cli/verbs.h"
 
@@ -22,8 +23,26 @@ Result<std::set<std::string>> examples() {
   return names;
 }
 
+/// HIP takes CUDA's examples as they are, but for their names, its header, and masks of lanes,
+/// which have 64 bits there.
+DataFile for_hip(DataFile file) {
+  if (file.name.ends_with("/kernel.cu")) {
+    file.name = file.name.substr(0, file.name.size() - 2) + "hip";
+    std::string head = "#include <hip/hip_runtime.h>\n";
+    if (contains(file.content, "__shfl_xor_sync")) {
+      head += "#define __shfl_xor_sync(mask, ...) __shfl_xor(__VA_ARGS__)\n";
+    }
+    file.content = head + "\n" + file.content;
+  } else if (file.name.ends_with("/burnish.toml")) {
+    file.content =
+        replace_all(std::move(file.content), "language = \"cuda\"", "language = \"hip\"");
+    file.content = replace_all(std::move(file.content), "\"kernel.cu\"", "\"kernel.hip\"");
+  }
+  return file;
+}
+
 /// Makes the workspace from the example of that name: from its folder for OpenCL, and from the
-/// folder in it that is named after the backend ("cuda") for others.
+/// folder "cuda" in it for CUDA and HIP.
 Result<void> make_workspace(const std::string& name, const std::string& backend,
                             const fs::path& folder) {
   BURNISH_TRY_ASSIGN(const auto names, examples());
@@ -32,14 +51,18 @@ Result<void> make_workspace(const std::string& name, const std::string& backend,
     for (const auto& item : names) list += (list.empty() ? "" : ", ") + item;
     return bad_input("there is no example \"" + name + "\"").with_hint("one of " + list);
   }
-  const std::string root = "examples/" + name + "/" + (backend == "opencl" ? "" : backend + "/");
-  BURNISH_TRY_ASSIGN(const auto files, data_files(root));
+  const std::string folder_of = backend == "opencl" ? ""
+                                : backend == "hip"  ? "cuda/"
+                                                    : backend + "/";
+  const std::string root = "examples/" + name + "/" + folder_of;
+  BURNISH_TRY_ASSIGN(auto files, data_files(root));
   if (files.empty()) {
     return bad_input(fmt::format("the example {} has no {} version", name, backend))
         .with_hint("choose another device with --device opencl");
   }
   BURNISH_TRY_ASSIGN(const TemporaryFolder from, TemporaryFolder::make("burnish-demo"));
-  for (const auto& file : files) {
+  for (auto& file : files) {
+    if (backend == "hip") file = for_hip(std::move(file));
     const std::string name_here = file.name.substr(root.size());
     if (name_here.find('/') != std::string::npos) continue;  // of another backend
     BURNISH_TRY(real_file_system().write(from.path() / name_here, file.content));

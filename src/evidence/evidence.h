@@ -109,6 +109,10 @@ struct Evidence {
 Result<Evidence> gather(const std::vector<fs::path>& files, const Rules& rules,
                         ProcessRunner& runner);
 
+/// Adds the vendor's model of occupancy (hardware/occupancy.h) to the metrics of a kernel whose
+/// threads a block and registers are among them; `shared_bytes` are a block's, static and dynamic.
+void model_occupancy(KernelEvidence& kernel, std::int64_t shared_bytes);
+
 /// The shapes of docs/cli.md.
 Json to_json(const Evidence& evidence);
 Json to_json(const KernelEvidence& kernel);

@@ -479,53 +479,11 @@ class Gatherer {
   }
 
   static void add_occupancy(KernelEvidence& kernel) {
-    const MetricSet& metrics = kernel.metrics;
-    const auto threads = small_count(metrics, "launch.block_threads");
-    auto registers = small_count(metrics, "registers.used");
-    const bool allocated = !registers;
-    if (allocated) registers = small_count(metrics, "registers.allocated");
-    const std::string& arch = kernel.device.arch;
-    if (!threads || !registers || (!arch.starts_with("sm_") && !arch.starts_with("gfx"))) return;
-    const auto count = [&](const char* name) { return small_count(metrics, name).value_or(0); };
-    hardware::KernelResources resources;
-    resources.threads = *threads;
-    resources.registers = *registers;
-    resources.accum_registers = count("registers.accum");
-    // What AMD allocates is the sum of both kinds, of which no more than 256 can be plain ones.
-    if (allocated && arch.starts_with("gfx9") && *registers > 256) {
-      resources.registers = 256;
-      resources.accum_registers = *registers - 256;
-    }
-    resources.scalar_registers = count("registers.scalar");
-    if (arch.starts_with("gfx")) resources.wave_size = count("isa.wave_size");
-    resources.shared_bytes = kernel.launch.shared_bytes.value_or(
-        std::int64_t{count("shared.static_bytes")} + count("shared.dynamic_bytes"));
-    const auto found = hardware::occupancy(arch, resources);
-    if (!found) {
-      kernel.statements.push_back("no occupancy: " + found.error().message);
-      return;
-    }
-    const std::string how = found->model;
-    MetricSet& to = kernel.metrics;
-    to.add(made("occupancy.theoretical_pct", found->pct, "%", "model", how));
-    to.add(made("occupancy.waves_per_simd", found->waves_per_simd, "1", "model", how));
-    Metric limiter = made("occupancy.limiter", 0, "text", "model", how);
-    limiter.text = found->limiter;
-    // LLVM allocates registers up to what LDS lets run, so that a tie is LDS's.
-    const auto limit = [&](const char* name) {
-      const auto at = found->limits.find(name);
-      return at == found->limits.end() ? -1 : at->second;
+    const auto count = [&](const char* name) {
+      return std::int64_t{small_count(kernel.metrics, name).value_or(0)};
     };
-    if (allocated && arch.starts_with("gfx") && found->limiter == "registers" &&
-        limit("shared") == limit("registers")) {
-      limiter.text = "shared";
-    }
-    to.add(std::move(limiter));
-    const auto blocks = to.value("launch.grid_blocks"), units = to.value("device.compute_units");
-    if (arch.starts_with("gfx9") && found->blocks > 0 && blocks && units && *units > 0) {
-      to.add(made("launch.waves", *blocks / (found->blocks * *units), "1", "model",
-                  "workgroups over those that the device holds at once"));
-    }
+    model_occupancy(kernel, kernel.launch.shared_bytes.value_or(count("shared.static_bytes") +
+                                                                count("shared.dynamic_bytes")));
   }
 
   const Rules& rules_;
@@ -539,6 +497,55 @@ class Gatherer {
 };
 
 }  // namespace
+
+void model_occupancy(KernelEvidence& kernel, std::int64_t shared_bytes) {
+  const MetricSet& metrics = kernel.metrics;
+  const auto threads = small_count(metrics, "launch.block_threads");
+  auto registers = small_count(metrics, "registers.used");
+  const bool allocated = !registers;
+  if (allocated) registers = small_count(metrics, "registers.allocated");
+  const std::string& arch = kernel.device.arch;
+  if (!threads || !registers || (!arch.starts_with("sm_") && !arch.starts_with("gfx"))) return;
+  const auto count = [&](const char* name) { return small_count(metrics, name).value_or(0); };
+  hardware::KernelResources resources;
+  resources.threads = *threads;
+  resources.registers = *registers;
+  resources.accum_registers = count("registers.accum");
+  // What AMD allocates is the sum of both kinds, of which no more than 256 can be plain ones.
+  if (allocated && arch.starts_with("gfx9") && *registers > 256) {
+    resources.registers = 256;
+    resources.accum_registers = *registers - 256;
+  }
+  resources.scalar_registers = count("registers.scalar");
+  if (arch.starts_with("gfx")) resources.wave_size = count("isa.wave_size");
+  resources.shared_bytes = shared_bytes;
+  const auto found = hardware::occupancy(arch, resources);
+  if (!found) {
+    kernel.statements.push_back("no occupancy: " + found.error().message);
+    return;
+  }
+  const std::string how = found->model;
+  MetricSet& to = kernel.metrics;
+  to.add(made("occupancy.theoretical_pct", found->pct, "%", "model", how));
+  to.add(made("occupancy.waves_per_simd", found->waves_per_simd, "1", "model", how));
+  Metric limiter = made("occupancy.limiter", 0, "text", "model", how);
+  limiter.text = found->limiter;
+  // LLVM allocates registers up to what LDS lets run, so that a tie is LDS's.
+  const auto limit = [&](const char* name) {
+    const auto at = found->limits.find(name);
+    return at == found->limits.end() ? -1 : at->second;
+  };
+  if (allocated && arch.starts_with("gfx") && found->limiter == "registers" &&
+      limit("shared") == limit("registers")) {
+    limiter.text = "shared";
+  }
+  to.add(std::move(limiter));
+  const auto blocks = to.value("launch.grid_blocks"), units = to.value("device.compute_units");
+  if (arch.starts_with("gfx9") && found->blocks > 0 && blocks && units && *units > 0) {
+    to.add(made("launch.waves", *blocks / (found->blocks * *units), "1", "model",
+                "workgroups over those that the device holds at once"));
+  }
+}
 
 Result<Evidence> gather(const std::vector<fs::path>& files, const Rules& rules,
                         ProcessRunner& runner) {

@@ -194,6 +194,13 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
   }
   if (auto resources = subject->resources(slowest_kernel)) merge(metrics, *resources);
 
+  if (info.vendor == "amd" && metrics.find("occupancy.theoretical_pct") == nullptr) {
+    // No profiler told it.
+    const double shared = static_cast<double>(launch->shared_bytes) +
+                          metrics.value("shared.static_bytes").value_or(0);
+    metrics.add(metric("shared.bytes", shared, "B", "device", "static and dynamic, a block"));
+    evidence::model_occupancy(evidence, static_cast<std::int64_t>(shared));
+  }
   evidence.verdicts = tools.rules.evaluate({metrics, info.vendor, info.arch});
   for (const auto& sentence : metrics.disagreements()) evidence.statements.push_back(sentence);
 
