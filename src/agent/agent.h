@@ -70,8 +70,9 @@ class Agent {
 /// burnish's own: searches the tunables of the category with the largest bound.
 std::unique_ptr<Agent> make_tuner();
 
-/// Applies a series of patches (`*.patch`, sorted, each with a plan's front matter before the
-/// diff), one an iteration, so that a recorded story can be run and judged again.
+/// Goes through the steps of a recorded story, one an iteration, so that it can be run and judged
+/// again. A step is NAME.patch, a plan's front matter before a diff, or a folder with plan.md and
+/// the files that it leaves, whole; those fit whichever version the gate kept. Sorted by name.
 Result<std::unique_ptr<Agent>> make_replay(const fs::path& folder, workspace::World world);
 
 }  // namespace burnish::agent

@@ -11,12 +11,56 @@ namespace {
 using workspace::Files;
 using workspace::Plan;
 
-/// A step of a story: a plan's front matter, then a unified diff against the candidate's folder.
+/// A step of a story: a plan, and either a unified diff against the candidate's folder or the files
+/// that the step leaves, whole.
 struct Step {
   Plan plan;
   std::string diff;
+  Files whole;
   fs::path file;
 };
+
+constexpr std::string_view kPlan = "plan.md";
+
+/// NAME.patch: a plan's front matter, then the diff.
+Result<Step> read_patch(const fs::path& file, workspace::World& world) {
+  Step step;
+  step.file = file;
+  BURNISH_TRY_ASSIGN(std::string text, world.files.read(file));
+  BURNISH_TRY_ASSIGN(step.plan, workspace::parse_plan(text, file.string()));
+  step.diff = std::move(step.plan.notes);
+  step.plan.notes.clear();
+  if (!contains(step.diff, "\n+++ ") || !contains(step.diff, "@@"))
+    return bad_input("the patch has no unified diff after its front matter").at({file.string()});
+  return step;
+}
+
+/// A folder with plan.md, and beside it the files that the step replaces.
+Result<Step> read_folder(const fs::path& folder, workspace::World& world) {
+  Step step;
+  step.file = folder;
+  BURNISH_TRY_ASSIGN(std::string text, world.files.read(folder / kPlan));
+  BURNISH_TRY_ASSIGN(step.plan, workspace::parse_plan(text, (folder / kPlan).string()));
+  for (const auto& name : world.files.list(folder)) {
+    if (name == kPlan) continue;
+    BURNISH_TRY_ASSIGN(step.whole[name], world.files.read(folder / name));
+  }
+  if (step.whole.empty())
+    return bad_input("the step has a plan and no file that it changes").at({folder.string()});
+  return step;
+}
+
+/// The candidate with the step's files in the place of its own, whatever those are.
+Result<Files> replace(const Files& files, const Step& step) {
+  Files replaced = files;
+  for (const auto& [name, text] : step.whole) {
+    const auto found = replaced.find(name);
+    if (found == replaced.end())
+      return bad_input("the candidate has no such file").at({(step.file / name).string()});
+    found->second = text;
+  }
+  return replaced;
+}
 
 /// Patches the files in a folder of their own with `git apply`, which refuses what does not fit.
 Result<Files> apply_patch(const Files& files, const Step& step, workspace::World& world) {
@@ -65,14 +109,16 @@ class Replay : public Agent {
     if (plan.findings.empty() && !situation.findings.empty())
       plan.findings.push_back(situation.findings.front().id);
     plan.search_log.push_back({"replay:" + steps_[index].file.filename().string(), "L2",
-                               plan.category, plan.action, "recorded patch", true});
+                               plan.category, plan.action, "recorded step", true});
     return std::optional(plan);
   }
 
   Result<Files> implement(const Situation& situation, const Plan&, Evaluator&) override {
     const std::size_t index = next(situation);
     if (index >= steps_.size()) return bug("replay has no step left to implement");
-    return apply_patch(situation.candidate, steps_[index], world_);
+    const Step& step = steps_[index];
+    return step.whole.empty() ? apply_patch(situation.candidate, step, world_)
+                              : replace(situation.candidate, step);
   }
 
  private:
@@ -92,20 +138,17 @@ class Replay : public Agent {
 Result<std::unique_ptr<Agent>> make_replay(const fs::path& folder, workspace::World world) {
   std::vector<Step> steps;
   for (const auto& name : world.files.list(folder)) {
-    if (!name.ends_with(".patch")) continue;
-    Step step;
-    step.file = folder / name;
-    BURNISH_TRY_ASSIGN(std::string text, world.files.read(step.file));
-    BURNISH_TRY_ASSIGN(step.plan, workspace::parse_plan(text, step.file.string()));
-    step.diff = std::move(step.plan.notes);
-    step.plan.notes.clear();
-    if (!contains(step.diff, "\n+++ ") || !contains(step.diff, "@@"))
-      return bad_input("the patch has no unified diff after its front matter")
-          .at({step.file.string()});
-    steps.push_back(std::move(step));
+    if (name.ends_with(".patch")) {
+      BURNISH_TRY_ASSIGN(Step step, read_patch(folder / name, world));
+      steps.push_back(std::move(step));
+    } else if (world.files.exists(folder / name / kPlan)) {
+      BURNISH_TRY_ASSIGN(Step step, read_folder(folder / name, world));
+      steps.push_back(std::move(step));
+    }
   }
   if (steps.empty())
-    return bad_input("there is no *.patch to replay in the folder").at({folder.string()});
+    return bad_input("there is no *.patch and no folder with a plan.md to replay")
+        .at({folder.string()});
   return std::unique_ptr<Agent>(std::make_unique<Replay>(std::move(steps), world));
 }
 

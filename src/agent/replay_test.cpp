@@ -78,6 +78,45 @@ TEST(Replay, AppliesThePatchesInOrder) {
   EXPECT_FALSE(*end);
 }
 
+// Whole files do not depend on whether the step before them was kept.
+TEST(Replay, ReplacesTheFilesOfAFolder) {
+  Story story;
+  story.step("01-first/plan.md", "");
+  ASSERT_TRUE(real_file_system().write(story.folder.path() / "01-first/kernel.cl", "ONE\n"));
+  story.step("02-second.patch", "--- a/kernel.cl\n+++ b/kernel.cl\n@@ -1 +1 @@\n-ONE\n+TWO\n");
+  story.step("03-third/plan.md", "");
+  ASSERT_TRUE(real_file_system().write(story.folder.path() / "03-third/kernel.cl", "THREE\n"));
+  ASSERT_TRUE(real_file_system().write(story.folder.path() / "README.md", "of the story\n"));
+  auto agent = make_replay(story.folder.path(), {});
+  ASSERT_TRUE(agent) << agent.error().to_string();
+  NoEvaluator evaluator;
+  workspace::Record done;
+  done.optimization.agent = "replay";
+  const auto first = story.situation({});
+  const auto third = story.situation({done, done});
+  const auto plan = (*agent)->plan(first);
+  ASSERT_TRUE(plan && *plan);
+  EXPECT_EQ((*plan)->action, "tile");
+  EXPECT_EQ((*agent)->implement(first, **plan, evaluator)->at("kernel.cl"), "ONE\n");
+  EXPECT_EQ((*agent)->implement(third, **plan, evaluator)->at("kernel.cl"), "THREE\n");
+}
+
+TEST(Replay, RefusesFilesThatTheCandidateLacks) {
+  Story story;
+  story.step("01-first/plan.md", "");
+  auto empty = make_replay(story.folder.path(), {});
+  ASSERT_FALSE(empty);
+  EXPECT_NE(empty.error().message.find("no file that it changes"), std::string::npos);
+  ASSERT_TRUE(real_file_system().write(story.folder.path() / "01-first/kernel.c", "ONE\n"));
+  auto agent = make_replay(story.folder.path(), {});
+  ASSERT_TRUE(agent) << agent.error().to_string();
+  NoEvaluator evaluator;
+  const auto situation = story.situation({});
+  const auto files = (*agent)->implement(situation, *(*agent)->plan(situation).value(), evaluator);
+  ASSERT_FALSE(files);
+  EXPECT_NE(files.error().to_string().find("01-first/kernel.c"), std::string::npos);
+}
+
 TEST(Replay, RefusesAPatchThatDoesNotApply) {
   Story story;
   story.step("01.patch",

@@ -14,7 +14,7 @@ void add_run(CommandLine& line, Common& common) {
   auto arguments = line.verb("run", "optimise until the stop condition holds");
   arguments.device_option(common);
   arguments.option("--agent", options->agent, "tuner or replay");
-  arguments.option("--replay", options->replay, "folder with the patches of a recorded story");
+  arguments.option("--replay", options->replay, "folder with the steps of a recorded story");
   arguments.option("--max-iterations", options->iterations,
                    "judged versions at most (default: the task's)");
   arguments.flag("--resume", options->resume, "go on although the workspace has stopped");

@@ -19,7 +19,7 @@ Result<std::unique_ptr<agent::Agent>> open_agent(const StageOptions& options) {
   if (options.agent == "tuner") return agent::make_tuner();
   if (options.agent == "replay") {
     if (options.replay.empty())
-      return bad_input("the replay agent needs --replay FOLDER with the patches");
+      return bad_input("the replay agent needs --replay FOLDER with the steps");
     return agent::make_replay(options.replay, {});
   }
   return bad_input("there is no agent \"" + options.agent + "\"").with_hint("tuner or replay");
@@ -179,7 +179,7 @@ void add_stages(CommandLine& line, Common& common) {
   auto plan = line.verb("plan", "choose one change of one category");
   plan.device_option(common);
   plan.option("--agent", options->agent, "tuner or replay (default: tuner)");
-  plan.option("--replay", options->replay, "folder with the patches of a recorded story");
+  plan.option("--replay", options->replay, "folder with the steps of a recorded story");
   plan.flag("--template", options->blank, "print a plan to fill in, for --check");
   plan.option("--check", options->check,
               "a plan that you wrote: accept it, or say what refuses it");
@@ -192,7 +192,7 @@ void add_stages(CommandLine& line, Common& common) {
   implement.device_option(common);
   implement.option("--agent", options->agent,
                    "tuner, replay, or none: the change is in the working tree (default)");
-  implement.option("--replay", options->replay, "folder with the patches of a recorded story");
+  implement.option("--replay", options->replay, "folder with the steps of a recorded story");
   implement.action([&common, options] {
     if (options->agent.empty()) options->agent = "none";
     return do_implement(common, *options);
