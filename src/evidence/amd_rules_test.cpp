@@ -143,6 +143,62 @@ TEST(AmdRules, MatrixCoresFedByNarrowLoads) {
   EXPECT_THAT(names(found), Contains("amd-scalar-loads-for-matrix-cores"));
 }
 
+// What was loaded before the loop was loaded once.
+TEST(AmdRules, NarrowLoadsBeforeTheLoopAreNoMatter) {
+  const auto found = code(R"(
+	ds_read_u16 v4, v0
+	ds_read_u16 v5, v0 offset:2
+	v_perm_b32 v10, v4, v5, s2
+.LBB0_1:
+	ds_read_b64 v[6:7], v0
+	v_mfma_f32_32x32x8_f16 v[12:27], v[10:11], v[6:7], v[12:27]
+	s_cbranch_scc0 .LBB0_1)");
+  EXPECT_THAT(names(found), Not(Contains("amd-scalar-loads-for-matrix-cores")));
+}
+
+TEST(AmdRules, ExchangeThroughLds) {
+  const std::string step =
+      "\tds_write_b32 v0, v4\n\ts_waitcnt lgkmcnt(0)\n\tds_read_b32 v5, v0 offset:64\n"
+      "\ts_waitcnt lgkmcnt(0)\n\tv_max_f32 v4, v4, v5\n";
+  const std::string end = "\ts_cbranch_scc0 .LBB0_1";
+  const auto found = code(".LBB0_1:\n" + repeat(step, 6) + end);
+  EXPECT_DOUBLE_EQ(found.at("amd-exchange-through-lds"), 1 + 128 * 12.0 / 19);
+  // A tile that comes from memory is no exchange.
+  EXPECT_THAT(names(code(".LBB0_1:\n\tglobal_load_dword v4, v0, s[2:3]\n" + repeat(step, 6) + end)),
+              Not(Contains("amd-exchange-through-lds")));
+}
+
+TEST(AmdRules, MovesBetweenLanesThatCouldBePartOfAnOperation) {
+  const auto step = [](const char* pattern) {
+    return fmt::format(
+        "\tv_mov_b32_dpp v6, v4 {0} row_mask:0xf bank_mask:0xf\n"
+        "\tv_mov_b32_dpp v7, v5 {0} row_mask:0xf bank_mask:0xf\n"
+        "\tv_cmp_gt_f32 vcc, v6, v4\n\tv_cndmask_b32 v4, v4, v6, vcc\n"
+        "\tv_cndmask_b32 v5, v5, v7, vcc\n",
+        pattern);
+  };
+  const std::string chain = step("quad_perm:[1,0,3,2]") + step("quad_perm:[2,3,0,1]") +
+                            step("row_shr:4") + step("row_shr:8") + step("row_bcast:15") +
+                            step("row_bcast:31");
+  const auto moves = code(chain);
+  // 30 instructions of the chain, a store and the end.
+  EXPECT_DOUBLE_EQ(moves.at("amd-selects-between-lanes"), 1 + 16 * 12.0 / 20);
+  EXPECT_THAT(
+      names(code(repeat("\tv_max_u32_dpp v4, v4, v4 row_shr:4 row_mask:0xf bank_mask:0xf\n", 6))),
+      Not(Contains("amd-selects-between-lanes")));
+}
+
+TEST(AmdRules, OneElementALane) {
+  const std::string chain =
+      repeat("\tv_max_u32_dpp v4, v4, v4 row_shr:4 row_mask:0xf bank_mask:0xf\n", 4) +
+      repeat("\tv_max_u32_dpp v4, v4, v4 row_bcast:15 row_mask:0xf bank_mask:0xf\n", 2);
+  const std::string end = "\ts_cbranch_scc0 .LBB0_1";
+  const auto found = code("\tglobal_load_ushort v4, v0, s[2:3]\n.LBB0_1:\n" + chain + end);
+  EXPECT_DOUBLE_EQ(found.at("amd-one-element-a-lane"), 8);
+  EXPECT_THAT(names(code("\tglobal_load_dwordx4 v[4:7], v0, s[2:3]\n.LBB0_1:\n" + chain + end)),
+              Not(Contains("amd-one-element-a-lane")));
+}
+
 TEST(AmdRules, UniformValues) {
   std::string weights = "\tv_mov_b32 v1, 0\n";
   for (int i = 2; i < 27; ++i) {

@@ -45,9 +45,15 @@ class Uniformity {
   Uniformity(const Kernel& kernel, const Predecessors& predecessors, const Code& code)
       : kernel_(kernel), predecessors_(predecessors), code_(code) {}
 
-  /// A bit for each instruction that writes a vector register with a value that is the same in
-  /// every lane and could come from a scalar load or the scalar unit; and the registers so written.
-  bool run(std::vector<char>& writes, Registers& registers) {
+  struct Found {
+    std::vector<char> writes;  ///< by instruction: whether it writes such a value
+    Registers written;         ///< registers that such instructions write
+    Registers held;            ///< registers that the loop reads while they hold such a value
+  };
+
+  /// Where a vector register gets a value that is the same in every lane and could come from a
+  /// scalar load or the scalar unit. `in_loop` marks the instructions of the loop in question.
+  bool run(const std::vector<char>& in_loop, Found& found) {
     const std::size_t blocks = kernel_.blocks.size();
     if (blocks == 0 || blocks > kMostFlowBlocks) return false;
     // Optimistic: registers are uniform until a path says otherwise. Work items' numbers come in
@@ -58,7 +64,7 @@ class Uniformity {
       changed = false;
       for (std::size_t b = 0; b < blocks; ++b) {
         State state = enter(b, predecessors_.of(b), out);
-        walk(b, state, nullptr, nullptr);
+        walk(b, state);
         if (state.uniform != out[b].uniform || state.computed != out[b].computed) {
           out[b] = state;
           changed = true;
@@ -68,7 +74,9 @@ class Uniformity {
     if (changed) return false;
     for (std::size_t b = 0; b < blocks; ++b) {
       State state = enter(b, predecessors_.of(b), out);
-      walk(b, state, &writes, &registers);
+      in_loop_ = &in_loop;
+      found_ = &found;
+      walk(b, state);
     }
     return true;
   }
@@ -90,20 +98,29 @@ class Uniformity {
     return state;
   }
 
-  void walk(std::size_t block, State& state, std::vector<char>* writes, Registers* registers) {
+  void walk(std::size_t block, State& state) {
     const BasicBlock& at = kernel_.blocks[block];
     for (int i = at.first; i < at.first + at.count; ++i) {
       const Line& line = code_.lines[i];
+      if (found_ != nullptr && (*in_loop_)[static_cast<std::size_t>(i)]) read(line, state);
       const std::uint8_t split = line.second ? line.second_first : line.operand_count;
-      apply({&line, line.opcode, 0, split}, i, state, writes, registers);
+      apply({&line, line.opcode, 0, split}, i, state);
       if (line.second) {
-        apply({&line, line.second, split, line.operand_count}, i, state, writes, registers);
+        apply({&line, line.second, split, line.operand_count}, i, state);
       }
     }
   }
 
-  void apply(const Effect& effect, int i, State& state, std::vector<char>* writes,
-             Registers* registers) {
+  void read(const Line& line, const State& state) {
+    for (std::uint8_t o = line.opcode->writes_first ? 1 : 0; o < line.operand_count; ++o) {
+      if (!is_vector(line.operands[o])) continue;
+      each_register(line.operands[o], [&](std::size_t r) {
+        if (state.computed[r]) found_->held.set(r);
+      });
+    }
+  }
+
+  void apply(const Effect& effect, int i, State& state) {
     if (effect.first >= effect.end || !effect.opcode->writes_first) return;
     const Operand& to = effect.line->operands[effect.first];
     if (!is_vector(to)) return;
@@ -127,9 +144,9 @@ class Uniformity {
     each_register(to, [&](std::size_t r) {
       state.uniform[r] = uniform;
       state.computed[r] = uniform && computed;
-      if (uniform && computed && registers) registers->set(r);
+      if (uniform && computed && found_ != nullptr) found_->written.set(r);
     });
-    if (uniform && computed && writes) (*writes)[static_cast<std::size_t>(i)] = 1;
+    if (uniform && computed && found_ != nullptr) found_->writes[static_cast<std::size_t>(i)] = 1;
   }
 
   bool can_be_uniform(const Opcode& opcode, const Line& line, int i) const {
@@ -145,6 +162,8 @@ class Uniformity {
   const Kernel& kernel_;
   const Predecessors& predecessors_;
   const Code& code_;
+  const std::vector<char>* in_loop_ = nullptr;
+  Found* found_ = nullptr;  ///< null until the knowledge has settled
 };
 
 /// Counts over the kernel and over its hot loop; the metrics are "isa.<name>" and
@@ -163,12 +182,13 @@ enum Feature : std::size_t {
   kMatrixNarrowFed,
   kMergeableLoads,
   kUniformVectorOps,
+  kDppMoves,
   kFeatures,
 };
 constexpr std::array<const char*, kFeatures> kNames{
-    "nop_cycles",        "full_waits",      "full_vector_waits", "readlanes",   "readlane_chain",
-    "bpermutes",         "scratch_loads",   "scratch_stores",    "packed_math", "dual_issue",
-    "matrix_narrow_fed", "mergeable_loads", "uniform_vector_ops"};
+    "nop_cycles",        "full_waits",      "full_vector_waits",  "readlanes",   "readlane_chain",
+    "bpermutes",         "scratch_loads",   "scratch_stores",     "packed_math", "dual_issue",
+    "matrix_narrow_fed", "mergeable_loads", "uniform_vector_ops", "dpp_moves"};
 
 class Features {
  public:
@@ -196,6 +216,7 @@ class Features {
     if (!kernel_.matrix_shapes.empty()) matrix_feeds();
     mergeable_loads();
     uniform_values();
+    lane_selects();
     for (std::size_t f = 0; f < kFeatures; ++f) {
       if (!known_[f]) continue;
       kernel_.extra[std::string("isa.") + kNames[f]] = all_[f];
@@ -225,6 +246,9 @@ class Features {
         }
         case Special::readlane:
           count(kReadlanes, i);
+          break;
+        case Special::move:
+          if (line.dpp != Dpp::none) count(kDppMoves, i);
           break;
         case Special::bpermute:
         case Special::permute:
@@ -316,10 +340,15 @@ class Features {
   }
 
   /// Matrix instructions with an operand that was loaded in pieces of less than a register,
-  /// followed in program order through moves and packing.
+  /// followed in program order through moves and packing. For those in the loop only loads in the
+  /// loop count: what is loaded before it is loaded once.
   void matrix_feeds() {
     constexpr int kNotLoaded = 0;
-    std::array<std::array<std::uint16_t, kRegisters>, 2> bits{};
+    struct Loaded {
+      std::uint16_t bits = kNotLoaded;  ///< of the narrowest load
+      bool in_loop = false;
+    };
+    std::array<std::array<Loaded, kRegisters>, 2> loads{};
     const auto file_of = [](const Operand& operand) -> std::size_t {
       return operand.kind == Operand::Kind::accum ? 1 : 0;
     };
@@ -331,33 +360,58 @@ class Features {
       const Opcode& opcode = *line.opcode;
       if (opcode.special == Special::matrix) {
         bool narrow = false;
+        bool narrow_in_loop = false;
         for (std::uint8_t o = 1; o <= 2 && o < line.operand_count; ++o) {
           if (!holds(line.operands[o])) continue;
           each_register(line.operands[o], [&](std::size_t r) {
-            const int loaded = bits[file_of(line.operands[o])][r];
-            if (loaded != kNotLoaded && loaded < 32) narrow = true;
+            const Loaded& loaded = loads[file_of(line.operands[o])][r];
+            if (loaded.bits == kNotLoaded || loaded.bits >= 32) return;
+            narrow = true;
+            narrow_in_loop = narrow_in_loop || loaded.in_loop;
           });
         }
-        if (narrow) count(kMatrixNarrowFed, i);
+        if (in_loop_[i] ? narrow_in_loop : narrow) count(kMatrixNarrowFed, i);
       }
       if (!opcode.writes_first || line.operand_count == 0 || !holds(line.operands[0])) continue;
-      int loaded = kNotLoaded;
+      Loaded loaded;
       if (opcode.access == Access::load && opcode.space != Space::scratch) {
-        loaded = opcode.width_bits;
+        loaded = {static_cast<std::uint16_t>(opcode.width_bits), in_loop_[i] != 0};
       } else if (opcode.special == Special::move || opcode.special == Special::accum_read ||
                  opcode.special == Special::accum_write || opcode.instruction_class == "convert") {
         for (std::uint8_t o = 1; o < line.operand_count; ++o) {
           if (!holds(line.operands[o])) continue;
           each_register(line.operands[o], [&](std::size_t r) {
-            const int from = bits[file_of(line.operands[o])][r];
-            if (from != kNotLoaded && (loaded == kNotLoaded || from < loaded)) loaded = from;
+            const Loaded& from = loads[file_of(line.operands[o])][r];
+            if (from.bits == kNotLoaded) return;
+            if (loaded.bits == kNotLoaded || from.bits < loaded.bits) loaded = from;
           });
         }
       }
-      each_register(line.operands[0], [&](std::size_t r) {
-        bits[file_of(line.operands[0])][r] = static_cast<std::uint16_t>(loaded);
-      });
+      each_register(line.operands[0],
+                    [&](std::size_t r) { loads[file_of(line.operands[0])][r] = loaded; });
     }
+  }
+
+  /// Selects between a lane's own value and one that DPP brings, followed in program order.
+  void lane_selects() {
+    std::bitset<kRegisters> brought;
+    double selects = 0;
+    for (std::size_t i = 0; i < size(); ++i) {
+      const Line& line = code_.lines[i];
+      const Opcode& opcode = *line.opcode;
+      const bool moves = opcode.special == Special::move && line.dpp != Dpp::none;
+      if (opcode.mnemonic.starts_with("v_cndmask")) {
+        bool chooses = line.dpp != Dpp::none;
+        for (std::uint8_t o = 1; o < line.operand_count; ++o) {
+          if (!is_vector(line.operands[o])) continue;
+          each_register(line.operands[o], [&](std::size_t r) { chooses = chooses || brought[r]; });
+        }
+        selects += chooses ? 1 : 0;
+      }
+      if (!opcode.writes_first || line.operand_count == 0 || !is_vector(line.operands[0])) continue;
+      each_register(line.operands[0], [&](std::size_t r) { brought[r] = moves; });
+    }
+    kernel_.extra["isa.lane_selects"] = selects;
   }
 
   /// Loads next to one another: the same opcode and address registers, offsets one width apart, in
@@ -395,14 +449,15 @@ class Features {
   }
 
   void uniform_values() {
-    std::vector<char> writes(size(), 0);
-    Registers registers;
-    if (!Uniformity(kernel_, predecessors_, code_).run(writes, registers)) return;
+    Uniformity::Found found{std::vector<char>(size(), 0), {}, {}};
+    if (!Uniformity(kernel_, predecessors_, code_).run(in_loop_, found)) return;
     known_.set(kUniformVectorOps);
     for (std::size_t i = 0; i < size(); ++i) {
-      if (writes[i]) count(kUniformVectorOps, i);
+      if (found.writes[i]) count(kUniformVectorOps, i);
     }
-    kernel_.extra["isa.uniform_vector_registers"] = static_cast<double>(registers.count());
+    kernel_.extra["isa.uniform_vector_registers"] = static_cast<double>(found.written.count());
+    if (has_loop_)
+      kernel_.extra["isa.loop.uniform_vector_registers"] = static_cast<double>(found.held.count());
   }
 
   Kernel& kernel_;

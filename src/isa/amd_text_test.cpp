@@ -544,6 +544,48 @@ TEST(AmdText, MatrixInstructionsFedByNarrowLoads) {
   EXPECT_EQ(kernel.registers_accum, 16);
 }
 
+// What Triton's compiler hands out, with line information of its Python source.
+TEST(AmdText, TritonAssembly) {
+  const auto read_text = [](const std::string& name) {
+    const fs::path file = fs::path(BURNISH_SOURCE_DIR) / "src/isa/testdata" / name;
+    return only_kernel(real_file_system().read(file).value());
+  };
+  const Kernel softmax = read_text("triton_softmax.gfx942.amdgcn");
+  EXPECT_EQ(softmax.name, "softmax");
+  EXPECT_EQ(softmax.arch, "gfx942");
+  EXPECT_EQ(softmax.registers_used, 20);
+  EXPECT_EQ(softmax.registers_scalar, 21);
+  EXPECT_EQ(softmax.cross_lane.at("dpp_row_bcast"), 4);  // a maximum and a sum, two steps of each
+  EXPECT_EQ(softmax.extra.at("isa.lane_selects"), 0);
+  EXPECT_TRUE(softmax.loops.empty());
+  const Kernel matmul = read_text("triton_matmul.gfx942.amdgcn");
+  EXPECT_EQ(matmul.registers_used, 85);
+  EXPECT_EQ(matmul.matrix_shapes.size(), 1u);
+  EXPECT_EQ(matmul.classes.at("matrix"), 8);
+  ASSERT_EQ(matmul.loops.size(), 1u);
+  EXPECT_EQ(matmul.loops[0].classes.at("matrix"), 8);
+  int placed = 0;
+  for (const Instruction& each : matmul.instructions)
+    if (each.source_file.ends_with("triton_test.py") && each.source_line > 0) ++placed;
+  EXPECT_GT(placed, 100);
+}
+
+TEST(AmdText, NarrowLoadsBeforeTheLoopFeedItOnce) {
+  const Kernel kernel = only_kernel(around(R"(
+	ds_read_u16 v4, v0
+	ds_read_u16 v5, v0 offset:2
+	v_perm_b32 v10, v4, v5, s2
+.LBB0_1:
+	ds_read_b64 v[8:9], v0
+	v_mfma_f32_32x32x8_f16 a[0:15], v[10:11], v[8:9], a[0:15]
+	ds_read_u16 v6, v0
+	v_lshl_or_b32 v8, v6, 16, v6
+	v_mfma_f32_32x32x8_f16 a[0:15], v[8:9], v[8:9], a[0:15]
+	s_cbranch_scc0 .LBB0_1)"));
+  EXPECT_EQ(kernel.extra.at("isa.matrix_narrow_fed"), 1);
+  EXPECT_EQ(kernel.extra.at("isa.loop.matrix_narrow_fed"), 1);
+}
+
 TEST(AmdText, ValuesThatAllLanesShare) {
   const Kernel kernel = only_kernel(around(R"(
 	v_mov_b32 v1, 0
@@ -560,6 +602,8 @@ TEST(AmdText, ValuesThatAllLanesShare) {
   // v2 (before the loop), v3 and v5. In the loop v2 takes the lane's number in, so v6 differs.
   EXPECT_EQ(kernel.extra.at("isa.uniform_vector_registers"), 3);
   EXPECT_EQ(kernel.extra.at("isa.loop.uniform_vector_ops"), 1);
+  // The loop reads v3 and v5.
+  EXPECT_EQ(kernel.extra.at("isa.loop.uniform_vector_registers"), 2);
 }
 
 TEST(AmdText, LoadsThatCouldBeOne) {
