@@ -153,7 +153,30 @@ int rank(std::string_view metric) {
   return 3;
 }
 
-std::string summarise(const KernelDiff& diff, const Edits& edits, bool has_code) {
+/// When nothing but NOPs comes or goes: a remark that says so, and how many others stand elsewhere.
+std::string only_nops(const Kernel& before, const Tokens& a, const Kernel& after, const Tokens& b,
+                      const Edits& edits) {
+  const auto without = [](const Kernel& kernel, const Tokens& tokens) {
+    Tokens rest;
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      if (kernel.instructions[i].instruction_class != "nop") rest.push_back(tokens[i]);
+    return rest;
+  };
+  const auto sorted = [](Tokens tokens) {
+    std::sort(tokens.begin(), tokens.end());
+    return tokens;
+  };
+  const Tokens was = without(before, a);
+  const Tokens is = without(after, b);
+  if (was.empty() || sorted(was) != sorted(is)) return "";
+  const std::size_t moved = align(was, is).removed;
+  if (moved == 0) return " (NOPs only)";
+  if (edits.removed + edits.added == 2 * moved) return " (the same ones in other places)";
+  return fmt::format(" (NOPs, and {} that stand elsewhere)", moved);
+}
+
+std::string summarise(const KernelDiff& diff, const Edits& edits, bool has_code,
+                      const std::string& remark) {
   if (diff.identical) return "the instructions are the same";
   std::vector<std::pair<std::string, std::pair<double, double>>> changes(diff.changed.begin(),
                                                                          diff.changed.end());
@@ -170,7 +193,8 @@ std::string summarise(const KernelDiff& diff, const Edits& edits, bool has_code)
   std::string text;
   if (has_code) {
     text = fmt::format("{} instruction{} removed and {} added", edits.removed,
-                       edits.removed == 1 ? "" : "s", edits.added);
+                       edits.removed == 1 ? "" : "s", edits.added) +
+           remark;
   } else {
     text = diff.changed.empty() ? "no difference in the resources; there are no instructions"
                                 : "no instructions to compare";
@@ -234,7 +258,9 @@ KernelDiff compare(const Kernel& before, const Kernel& after) {
   for (const auto& [name, metric] : was.all()) note(name);
   for (const auto& [name, metric] : is.all()) note(name);
   diff.identical = !a.empty() && a == b;
-  diff.summary = summarise(diff, align(a, b), !a.empty() && !b.empty());
+  const Edits edits = align(a, b);
+  diff.summary = summarise(diff, edits, !a.empty() && !b.empty(),
+                           diff.identical ? "" : only_nops(before, a, after, b, edits));
   return diff;
 }
 

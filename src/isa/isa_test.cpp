@@ -11,6 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 struct Line {
   const char* text;
@@ -160,6 +161,24 @@ TEST(IsaDiff, WhatChangedIsNamed) {
   EXPECT_EQ(kernel.summary,
             "0 instructions removed and 2 added: isa.spill_store 0 -> 1, registers.used 40 -> 64, "
             "isa.fma 1 -> 2 and 1 more");
+}
+
+TEST(IsaDiff, NopsAloneAreSaid) {
+  const Line read{"ds_read_b32 v0, v1", "lds_load"}, wait{"s_nop 0", "nop"};
+  const Line sum{"v_add_f32 v2, v2, v0", "valu"}, mask{"v_and_b32 v3, v0, v1", "valu"};
+  const auto said = [](const std::vector<Line>& before, const std::vector<Line>& after) {
+    return diff(reading_of({kernel_of("k", before)}), reading_of({kernel_of("k", after)}))
+        .kernels.at(0)
+        .summary;
+  };
+  EXPECT_THAT(said({read, wait, sum, mask}, {read, sum, mask}),
+              StartsWith("1 instruction removed and 0 added (NOPs only): isa.nop 1 -> 0"));
+  EXPECT_THAT(said({read, mask, wait, sum}, {read, sum, mask}),
+              StartsWith("2 instructions removed and 1 added (NOPs, and 1 that stand elsewhere)"));
+  EXPECT_EQ(said({read, sum, mask}, {read, mask, sum}),
+            "1 instruction removed and 1 added (the same ones in other places)");
+  EXPECT_THAT(said({read, wait, sum}, {read, sum, mask}),
+              StartsWith("1 instruction removed and 1 added:"));
 }
 
 TEST(IsaDiff, PairsByName) {
