@@ -3,10 +3,14 @@ SHELL := /bin/bash
 BUILD := build/release
 JOBS  := $(shell nproc)
 
-.PHONY: demo test build setup dist format tidy bench test-gpu
+.PHONY: demo test build setup setup-tests dist format tidy bench test-gpu
 
 setup:
 	@scripts/setup
+
+# With what further tests use where the distribution has it.
+setup-tests:
+	@scripts/setup --tests
 
 # The program alone.
 build: setup
@@ -19,7 +23,7 @@ demo: build
 	@$(BUILD)/bin/burnish demo matmul
 
 # Everything: unit tests, the judge's cheats, the command line, recovery after kill -9.
-test: setup
+test: setup-tests
 	@mkdir -p build
 	@cmake --preset release >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
 	@ninja -C $(BUILD) --quiet

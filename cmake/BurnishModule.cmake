@@ -1,10 +1,10 @@
-# burnish_module(NAME DEPENDS modules... PACKAGES targets...)
+# burnish_module(NAME DEPENDS modules... PACKAGES targets... [TEST_PACKAGES targets...] [TEST_FILTER filter])
 #
 # The static library burnish_NAME from src/NAME/*.cpp, and, with BURNISH_TESTS, the program
 # burnish_NAME_test from src/NAME/*_test.cpp. DEPENDS names lower modules only; the test
-# `layers` holds the includes to the same table.
+# `layers` holds the includes to the same table. TEST_FILTER is gtest's, for tests that the caller adds itself.
 function(burnish_module name)
-  cmake_parse_arguments(arg "" "" "DEPENDS;PACKAGES;TEST_PACKAGES" ${ARGN})
+  cmake_parse_arguments(arg "" "TEST_FILTER" "DEPENDS;PACKAGES;TEST_PACKAGES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
@@ -27,7 +27,11 @@ function(burnish_module name)
                           ${arg_TEST_PACKAGES} GTest::gmock_main)
     target_compile_definitions(burnish_${name}_test PRIVATE
       BURNISH_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BURNISH_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")
-    gtest_discover_tests(burnish_${name}_test TEST_PREFIX ${name}: DISCOVERY_TIMEOUT 60
+    set(filter "")
+    if(arg_TEST_FILTER)
+      set(filter TEST_FILTER ${arg_TEST_FILTER})
+    endif()
+    gtest_discover_tests(burnish_${name}_test TEST_PREFIX ${name}: DISCOVERY_TIMEOUT 60 ${filter}
                          PROPERTIES TIMEOUT 300 LABELS ${name})
   endif()
 endfunction()
