@@ -66,14 +66,17 @@ BURNISH_HIP_FUNCTION bool __hisnan(__hip_bfloat16 a) { return (float)a.data != (
   BURNISH_HIP_FUNCTION R operator OP(__hip_bfloat16 a, float b) { return (float)a.data OP b; } \
   BURNISH_HIP_FUNCTION R operator OP(float a, __hip_bfloat16 b) { return a OP(float) b.data; }
 BURNISH_HIP_BF16_MIXED(float, +)
-BURNISH_HIP_BF16_MIXED(float, -) BURNISH_HIP_BF16_MIXED(float, *) BURNISH_HIP_BF16_MIXED(float, /)
-    BURNISH_HIP_BF16_MIXED(bool, ==) BURNISH_HIP_BF16_MIXED(bool, !=)
-        BURNISH_HIP_BF16_MIXED(bool, <) BURNISH_HIP_BF16_MIXED(bool, <=)
-            BURNISH_HIP_BF16_MIXED(bool, >) BURNISH_HIP_BF16_MIXED(bool, >=)
+BURNISH_HIP_BF16_MIXED(float, -)
+BURNISH_HIP_BF16_MIXED(float, *)
+BURNISH_HIP_BF16_MIXED(float, /)
+BURNISH_HIP_BF16_MIXED(bool, ==)
+BURNISH_HIP_BF16_MIXED(bool, !=)
+BURNISH_HIP_BF16_MIXED(bool, <)
+BURNISH_HIP_BF16_MIXED(bool, <=)
+BURNISH_HIP_BF16_MIXED(bool, >)
+BURNISH_HIP_BF16_MIXED(bool, >=)
 
-                static inline __host__ __device__ __hip_bfloat16 __float2bfloat16(float x) {
-  return (__bf16)x;
-}
+static inline __host__ __device__ __hip_bfloat16 __float2bfloat16(float x) { return (__bf16)x; }
 static inline __host__ __device__ __hip_bfloat16 __float2bfloat16_rn(float x) { return (__bf16)x; }
 static inline __host__ __device__ float __bfloat162float(__hip_bfloat16 x) { return (float)x.data; }
 static inline __host__ __device__ __hip_bfloat162 __floats2bfloat162_rn(float a, float b) {

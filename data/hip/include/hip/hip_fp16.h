@@ -75,14 +75,17 @@ BURNISH_HIP_FUNCTION bool __hisnan(__half a) { return a.data != a.data; }
   BURNISH_HIP_FUNCTION R operator OP(__half a, float b) { return (float)a.data OP b; } \
   BURNISH_HIP_FUNCTION R operator OP(float a, __half b) { return a OP(float) b.data; }
 BURNISH_HIP_HALF_MIXED(float, +)
-BURNISH_HIP_HALF_MIXED(float, -) BURNISH_HIP_HALF_MIXED(float, *) BURNISH_HIP_HALF_MIXED(float, /)
-    BURNISH_HIP_HALF_MIXED(bool, ==) BURNISH_HIP_HALF_MIXED(bool, !=)
-        BURNISH_HIP_HALF_MIXED(bool, <) BURNISH_HIP_HALF_MIXED(bool, <=)
-            BURNISH_HIP_HALF_MIXED(bool, >) BURNISH_HIP_HALF_MIXED(bool, >=)
+BURNISH_HIP_HALF_MIXED(float, -)
+BURNISH_HIP_HALF_MIXED(float, *)
+BURNISH_HIP_HALF_MIXED(float, /)
+BURNISH_HIP_HALF_MIXED(bool, ==)
+BURNISH_HIP_HALF_MIXED(bool, !=)
+BURNISH_HIP_HALF_MIXED(bool, <)
+BURNISH_HIP_HALF_MIXED(bool, <=)
+BURNISH_HIP_HALF_MIXED(bool, >)
+BURNISH_HIP_HALF_MIXED(bool, >=)
 
-                static inline __host__ __device__ __half __float2half(float x) {
-  return (_Float16)x;
-}
+static inline __host__ __device__ __half __float2half(float x) { return (_Float16)x; }
 static inline __host__ __device__ __half __float2half_rn(float x) { return (_Float16)x; }
 static inline __host__ __device__ float __half2float(__half x) { return (float)x.data; }
 static inline __host__ __device__ __half2 __floats2half2_rn(float a, float b) {

@@ -129,14 +129,20 @@ BURNISH_HIP_VECTORS(ulonglong, unsigned long long, 16, 16)
 BURNISH_HIP_VECTORS(float, float, 8, 16)
 BURNISH_HIP_VECTORS(double, double, 16, 16)
 BURNISH_HIP_EACH(int, +)
-BURNISH_HIP_EACH(int, -) BURNISH_HIP_EACH(int, *) BURNISH_HIP_EACH(uint, +)
-    BURNISH_HIP_EACH(uint, -) BURNISH_HIP_EACH(uint, *) BURNISH_HIP_EACH(float, +)
-        BURNISH_HIP_EACH(float, -) BURNISH_HIP_EACH(float, *) BURNISH_HIP_EACH(float, /)
-            BURNISH_HIP_EACH(double, +) BURNISH_HIP_EACH(double, -)
-                BURNISH_HIP_EACH(double, *) BURNISH_HIP_FUNCTION float2
-                operator*(float2 a, float b) {
-  return {a.x * b, a.y * b};
-}
+BURNISH_HIP_EACH(int, -)
+BURNISH_HIP_EACH(int, *)
+BURNISH_HIP_EACH(uint, +)
+BURNISH_HIP_EACH(uint, -)
+BURNISH_HIP_EACH(uint, *)
+BURNISH_HIP_EACH(float, +)
+BURNISH_HIP_EACH(float, -)
+BURNISH_HIP_EACH(float, *)
+BURNISH_HIP_EACH(float, /)
+BURNISH_HIP_EACH(double, +)
+BURNISH_HIP_EACH(double, -)
+BURNISH_HIP_EACH(double, *)
+
+BURNISH_HIP_FUNCTION float2 operator*(float2 a, float b) { return {a.x * b, a.y * b}; }
 BURNISH_HIP_FUNCTION float3 operator*(float3 a, float b) { return {a.x * b, a.y * b, a.z * b}; }
 BURNISH_HIP_FUNCTION float4 operator*(float4 a, float b) {
   return {a.x * b, a.y * b, a.z * b, a.w * b};
@@ -326,11 +332,14 @@ BURNISH_HIP_FUNCTION long long wall_clock64() { return (long long)__builtin_read
   BURNISH_HIP_FUNCTION T min(T a, T b) { return b < a ? b : a; } \
   BURNISH_HIP_FUNCTION T max(T a, T b) { return a < b ? b : a; }
 BURNISH_HIP_MIN_MAX(int)
-BURNISH_HIP_MIN_MAX(unsigned) BURNISH_HIP_MIN_MAX(long) BURNISH_HIP_MIN_MAX(unsigned long)
-    BURNISH_HIP_MIN_MAX(long long) BURNISH_HIP_MIN_MAX(unsigned long long) BURNISH_HIP_FUNCTION
-    float min(float a, float b) {
-  return __builtin_fminf(a, b);
-}
+BURNISH_HIP_MIN_MAX(unsigned)
+BURNISH_HIP_MIN_MAX(long)
+BURNISH_HIP_MIN_MAX(unsigned long)
+BURNISH_HIP_MIN_MAX(long long)
+BURNISH_HIP_MIN_MAX(unsigned long long)
+
+BURNISH_HIP_FUNCTION
+float min(float a, float b) { return __builtin_fminf(a, b); }
 BURNISH_HIP_FUNCTION float max(float a, float b) { return __builtin_fmaxf(a, b); }
 BURNISH_HIP_FUNCTION double min(double a, double b) { return __builtin_fmin(a, b); }
 BURNISH_HIP_FUNCTION double max(double a, double b) { return __builtin_fmax(a, b); }
@@ -343,14 +352,22 @@ BURNISH_HIP_FUNCTION int abs(int x) { return x < 0 ? -x : x; }
   BURNISH_HIP_FUNCTION float name(float x) { return __builtin_##name##f(x); } \
   BURNISH_HIP_FUNCTION double name(double x) { return __builtin_##name(x); }
 BURNISH_HIP_UNARY_BOTH(sqrt)
-BURNISH_HIP_UNARY_BOTH(fabs) BURNISH_HIP_UNARY_BOTH(floor) BURNISH_HIP_UNARY_BOTH(ceil)
-    BURNISH_HIP_UNARY_BOTH(trunc) BURNISH_HIP_UNARY_BOTH(rint) BURNISH_HIP_UNARY_BOTH(nearbyint)
-        BURNISH_HIP_UNARY_BOTH(round)
-    // LLVM expands these for single precision only.
-    BURNISH_HIP_UNARY(exp) BURNISH_HIP_UNARY(exp2) BURNISH_HIP_UNARY(exp10) BURNISH_HIP_UNARY(log)
-        BURNISH_HIP_UNARY(log2) BURNISH_HIP_UNARY(log10) BURNISH_HIP_FUNCTION float exp(float x) {
-  return __builtin_expf(x);
-}
+BURNISH_HIP_UNARY_BOTH(fabs)
+BURNISH_HIP_UNARY_BOTH(floor)
+BURNISH_HIP_UNARY_BOTH(ceil)
+BURNISH_HIP_UNARY_BOTH(trunc)
+BURNISH_HIP_UNARY_BOTH(rint)
+BURNISH_HIP_UNARY_BOTH(nearbyint)
+BURNISH_HIP_UNARY_BOTH(round)
+// LLVM expands these for single precision only.
+BURNISH_HIP_UNARY(exp)
+BURNISH_HIP_UNARY(exp2)
+BURNISH_HIP_UNARY(exp10)
+BURNISH_HIP_UNARY(log)
+BURNISH_HIP_UNARY(log2)
+BURNISH_HIP_UNARY(log10)
+
+BURNISH_HIP_FUNCTION float exp(float x) { return __builtin_expf(x); }
 BURNISH_HIP_FUNCTION float exp2(float x) { return __builtin_exp2f(x); }
 BURNISH_HIP_FUNCTION float log(float x) { return __builtin_logf(x); }
 BURNISH_HIP_FUNCTION float log2(float x) { return __builtin_log2f(x); }
