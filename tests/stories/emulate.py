@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Writes the steps of an example as one C++ file for the host, each in a namespace of its own, with a table
+of their kernels; instructions that are written as assembly are replaced by what they do.
+
+usage: emulate.py FOLDER LANGUAGE MACRO VALUE[,VALUE…] OUTPUT
+
+FOLDER is examples/NAME, LANGUAGE hip or cuda; the steps are compiled once for each value of the macro.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+ASSEMBLY = [
+    (r'asm volatile\("v_fmac_f32 %0, %1, %2" : "\+v"\(sum\) : "v"\(x\), "v"\(w\)\)',
+     "((sum) = fmaf((x), (w), (sum)))"),
+    (r'asm\("cvt\.rn\.bf16\.f32 %0, %1;" : "=h"\(bits\) : "f"\(x\)\);', "bits = emulated_narrow(x);"),
+    (r'asm\("mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.bf16\.bf16\.f32 .*?"r"\(band\[1\]\)\);',
+     "emulated_mma(sums, rows, band);"),
+    (r'asm volatile\("cp\.async\.ca\.shared\.global .*?"r"\(inside \? 4 : 0\)\);',
+     "emulated_copy(to + i, from, inside ? 4 : 0);"),
+    (r'asm volatile\("cp\.async\.(commit_group|wait_group 0);"( ::: "memory")?\);', ""),
+]
+
+
+def main():
+    folder, language, macro, values, output = sys.argv[1:]
+    folder = Path(folder) / language
+    source = "kernel.hip" if language == "hip" else "kernel.cu"
+    steps = [("00", folder)] + [(step.name, step) for step in sorted((folder / "steps").iterdir())]
+    header = "<hip/hip_bf16.h>" if language == "hip" else '"emulation/cuda.h"'
+    code, table = f'#include {header}\n#include "emulation/steps.h"\n', ""
+    for value in values.split(","):
+        code += f"#undef {macro}\n#define {macro} {value}\n"
+        for name, step in steps:
+            text = (step / source).read_text()
+            for pattern, meaning in ASSEMBLY:
+                text = re.sub(pattern, meaning, text, flags=re.S)
+            assert not re.search(r"\basm\b", text), f"{step / source}: assembly that is not emulated"
+            space = re.sub(r"\W", "_", f"step_{folder.parent.name}_{language}_{name}_{value}")
+            kernels = re.findall(r"__launch_bounds__\(\w+\)\s+(\w+)\(", text)
+            # Their names are the same in every step, and have C linkage.
+            renamed = "".join(f"#define {kernel} {space}_{kernel}\n" for kernel in kernels)
+            restored = "".join(f"#undef {kernel}\n" for kernel in kernels)
+            code += f"{renamed}namespace {space} {{\n{text}}}\n{restored}"
+            for kernel in kernels:
+                table += f'  if (value == {value}) steps["{name}"]["{kernel}"] = kernel_of({space}::{space}_{kernel});\n'
+    function = f"{folder.parent.name}_{language}"
+    code += ("namespace burnish::emulation {\n"
+             f"Steps {function}(int value) {{\n  Steps steps;\n{table}  return steps;\n}}\n}}\n")
+    Path(output).write_text(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+// The logic of every step of examples/*/hip, run on the host and held against the task's reference.
+// It shows that the algorithm, its indices and its exchanges are right under AMD's documented
+// semantics; not what a GPU's rounding, memory model or compiler makes of it.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+#include <string>
+
+#include "base/dtype.h"
+#include "base/file.h"
+#include "emulation/device.h"
+#include "emulation/steps.h"
+#include "workspace/task.h"
+
+namespace burnish::stories {
+namespace {
+
+using Bytes = std::map<std::string, std::vector<std::byte>>;
+
+struct Language {
+  const char* name;  ///< of the folder
+  unsigned lanes;    ///< of a wave
+};
+constexpr Language kHip{"hip", 64}, kCuda{"cuda", 32};
+
+/// The launches of a step at these dimensions, each with the function of its name.
+void run(const std::string& example, const Language& language, const std::string& step,
+         const workspace::Configuration& values, const Variables& dims,
+         const std::map<std::string, emulation::Kernel>& kernels, Bytes& buffers) {
+  const fs::path folder = fs::path(BURNISH_SOURCE_DIR) / "examples" / example / language.name;
+  auto& files = real_file_system();
+  const auto task = workspace::parse_task(files.read(folder / "burnish.toml").value(), example);
+  ASSERT_TRUE(task) << task.error().to_string();
+  const fs::path launch_file = (step == "00" ? folder : folder / "steps" / step) / "launch.toml";
+  const auto launch = workspace::parse_launch(files.read(launch_file).value(), step, *task);
+  ASSERT_TRUE(launch) << launch.error().to_string();
+  workspace::Configuration configuration = workspace::configuration(*task, *launch);
+  for (const auto& [name, value] : values) configuration[name] = value;
+  const auto plan = workspace::resolve(*task, *launch, configuration, dims, "gfx942");
+  ASSERT_TRUE(plan) << plan.error().to_string();
+  for (const auto& scratch : plan->scratch)
+    buffers[scratch.name].assign(scratch.bytes, std::byte{0xab});
+  for (const auto& each : plan->launches) {
+    std::vector<emulation::Argument> arguments;
+    for (const auto& argument : each.arguments) {
+      if (const auto* pointer = std::get_if<device::Argument::Pointer>(&argument.value)) {
+        arguments.push_back({buffers.at(pointer->buffer).data(), 0});
+      } else {
+        arguments.push_back({nullptr, std::get<device::Argument::Scalar>(argument.value).value});
+      }
+    }
+    const auto found = kernels.find(each.kernel);
+    ASSERT_NE(found, kernels.end()) << each.kernel;
+    const emulation::Index grid{static_cast<unsigned>(each.grid[0]),
+                                static_cast<unsigned>(each.grid[1]),
+                                static_cast<unsigned>(each.grid[2])};
+    emulation::launch(grid, static_cast<unsigned>(each.block[0]), language.lanes,
+                      [&] { found->second(arguments); });
+  }
+}
+
+std::vector<std::byte> poisoned(std::size_t elements, DType dtype) {
+  return std::vector<std::byte>(elements * size_of(dtype), std::byte{0xab});
+}
+
+/// Drawn values as they are in bf16.
+std::vector<double> drawn(std::size_t elements, std::mt19937& generator, Bytes& buffers,
+                          const std::string& name) {
+  std::normal_distribution<double> normal;
+  std::vector<double> values(elements);
+  for (double& value : values) value = normal(generator);
+  buffers[name] = from_doubles(DType::bf16, values);
+  return to_doubles(DType::bf16, buffers[name]);
+}
+
+TEST(Emulation, DepthwiseSteps) {
+  std::mt19937 generator(7);
+  // Channels that fill no group; more than one tile each way, rows of an odd length; one whole
+  // tile.
+  for (const Variables& dims : {Variables{{"N", 1}, {"C", 9}, {"D", 6}, {"H", 6}, {"L", 11}},
+                                Variables{{"N", 2}, {"C", 1}, {"D", 3}, {"H", 47}, {"L", 83}},
+                                Variables{{"N", 1}, {"C", 1}, {"D", 3}, {"H", 45}, {"L", 80}}}) {
+    const auto size = [&](const char* name) { return static_cast<std::size_t>(dims.at(name)); };
+    const std::size_t channels = size("N") * size("C"), plane = size("H") * size("L");
+    Bytes inputs;
+    emulation::Values in, out;
+    in["X"] = drawn(channels * size("D") * plane, generator, inputs, "X");
+    in["W"] = drawn(size("C") * 75, generator, inputs, "W");
+    in["B"] = drawn(size("C"), generator, inputs, "B");
+    out["Y"].resize(channels * (size("D") - 2) * plane);
+    emulation::reference_depthwise({dims.begin(), dims.end()}, in, out);
+    const auto check = [&](const Language& language, const emulation::Steps& steps) {
+      for (const auto& [step, kernels] : steps) {
+        SCOPED_TRACE(std::string(language.name) + " " + step);
+        Bytes buffers = inputs;
+        buffers["Y"] = poisoned(out["Y"].size(), DType::bf16);
+        workspace::Configuration values;
+        if (language.lanes == kCuda.lanes) values["DEPTHS"] = TomlValue(std::int64_t{2});
+        run("depthwise_conv3d", language, step, values, dims, kernels, buffers);
+        const auto got = to_doubles(DType::bf16, buffers["Y"]);
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < got.size(); ++i) {
+          // Half a bf16 unit, and the rounding of 75 sums of about 1 in single precision.
+          const double allowed = std::abs(out["Y"][i]) / 256 + 1e-4;
+          if (!(std::abs(got[i] - out["Y"][i]) <= allowed)) ++wrong;
+        }
+        EXPECT_EQ(wrong, 0u) << "of " << got.size();
+      }
+    };
+    check(kHip, emulation::depthwise_conv3d_hip(256));
+    check(kCuda, emulation::depthwise_conv3d_cuda(256));
+  }
+}
+
+TEST(Emulation, TopKSteps) {
+  constexpr int kRows = 19;  // more than one workgroup of the last step
+  std::mt19937 generator(7);
+  struct Case {
+    int experts, E, K;
+  };
+  for (const Case& each :
+       {Case{64, 64, 8}, Case{64, 40, 4}, Case{128, 100, 5}, Case{128, 128, 8}}) {
+    const Variables dims{
+        {"T", kRows}, {"E", static_cast<double>(each.E)}, {"K", static_cast<double>(each.K)}};
+    Bytes inputs;
+    emulation::Values in, out;
+    const std::size_t E = static_cast<std::size_t>(each.E), K = static_cast<std::size_t>(each.K);
+    in["G"] = drawn(kRows * E, generator, inputs, "G");
+    // Rows of ties, of zeros of both signs, of infinities, of NaN with three numbers between, of
+    // NaN.
+    for (std::size_t e = 0; e < E; ++e) {
+      in["G"][e] = e % 3 == 0 ? 1 : 0.5;
+      in["G"][E + e] = e % 2 == 0 ? -0.0 : 0.0;
+      in["G"][2 * E + e] = e % 5 == 0 ? HUGE_VAL : -HUGE_VAL;
+      in["G"][3 * E + e] = e % 16 == 3 ? -1.0 * static_cast<double>(e) : std::nan("");
+      in["G"][4 * E + e] = std::nan("");
+      in["G"][5 * E + e] = 20 + static_cast<double>(e % 7);  // the sigmoids of all of these are 1
+    }
+    inputs["G"] = from_doubles(DType::bf16, in["G"]);
+    out["P"].resize(kRows * K);
+    out["I"].resize(kRows * K);
+    emulation::reference_topk({dims.begin(), dims.end()}, in, out);
+    const auto check = [&](const Language& language, const emulation::Steps& steps) {
+      for (const auto& [step, kernels] : steps) {
+        SCOPED_TRACE(std::string(language.name) + " " + step + " with room for " +
+                     std::to_string(each.experts));
+        Bytes buffers = inputs;
+        buffers["P"] = poisoned(kRows * K, DType::f32);
+        buffers["I"] = poisoned(kRows * K, DType::i32);
+        run("topk_sigmoid", language, step, {{"EXPERTS", TomlValue(std::int64_t{each.experts})}},
+            dims, kernels, buffers);
+        EXPECT_EQ(to_doubles(DType::i32, buffers["I"]), out["I"]);
+        const auto weights = to_doubles(DType::f32, buffers["P"]);
+        for (std::size_t i = 0; i < weights.size(); ++i)
+          EXPECT_NEAR(weights[i], out["P"][i], 1e-6 * out["P"][i] + 1e-37) << i;
+      }
+    };
+    check(kHip, emulation::topk_sigmoid_hip(each.experts));
+    check(kCuda, emulation::topk_sigmoid_cuda(each.experts));
+  }
+}
+
+}  // namespace
+}  // namespace burnish::stories

@@ -1,0 +1,208 @@
+#include "story.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "agent/agent.h"
+#include "base/text.h"
+
+namespace burnish::stories {
+namespace {
+
+const fs::path kSource = BURNISH_SOURCE_DIR;
+
+template <class T>
+T or_throw(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().to_string());
+  return std::move(*result);
+}
+
+std::string output_of(const std::vector<std::string>& command) {
+  ProcessSpec spec;
+  spec.argv = command;
+  const auto ran = real_process_runner().run(spec);
+  return ran && ran->ok() ? ran->output + ran->errors : "";  // the list of CPUs goes to stderr
+}
+
+/// The number in "Debian clang version 22.1.8".
+int major_of(const std::string& version) {
+  constexpr std::string_view kBefore = "clang version ";
+  const auto at = version.find(kBefore);
+  return at == std::string::npos ? 0 : std::atoi(version.c_str() + at + kBefore.size());
+}
+
+/// The one that the tables in docs/case-studies are made with, or the newest; absent when none
+/// knows gfx950.
+std::optional<Compiler> find_compiler() {
+  std::vector<std::optional<fs::path>> candidates{
+      find_program({"clang++-" + std::to_string(kTablesBy)}), find_newest_program("clang++")};
+  for (const auto& path : candidates) {
+    if (!path) continue;
+    const int major = major_of(output_of({path->string(), "--version"}));
+    const std::string known =
+        output_of({path->string(), "--print-supported-cpus", "--target=amdgcn-amd-amdhsa"});
+    if (contains(known, "gfx950")) return Compiler{*path, major};
+  }
+  return std::nullopt;
+}
+
+const std::optional<Compiler>& found() {
+  static const std::optional<Compiler> compiler = find_compiler();
+  return compiler;
+}
+
+/// Nothing is measured: replay takes what the story has.
+class NoEvaluator : public agent::Evaluator {
+ public:
+  Result<agent::Trial> evaluate(const workspace::Files&, const workspace::Configuration&) override {
+    return bug("a replay measures nothing");
+  }
+};
+
+}  // namespace
+
+std::string Compiler::missing() {
+  if (!found()) return "no clang++ that compiles for gfx950 (LLVM 20 or newer) on PATH";
+  const std::string version = std::to_string(found()->major);
+  // clang calls lld of its own version; llvm-objdump may be newer.
+  if (!find_program({"ld.lld-" + version, "ld.lld", "lld-" + version})) return "no lld on PATH";
+  if (!find_newest_program("llvm-objdump")) return "no llvm-objdump on PATH";
+  return "";
+}
+
+const Compiler& Compiler::get() { return *found(); }
+
+double Compiled::metric(const std::string& name) const {
+  const auto value = metrics.value(name);
+  if (!value) throw std::runtime_error(step + " has no metric " + name);
+  return *value;
+}
+
+bool Compiled::finds(const std::string& rule) const {
+  return std::any_of(findings.begin(), findings.end(),
+                     [&](const auto& finding) { return finding.id == rule; });
+}
+
+std::string Compiled::said() const {
+  std::vector<std::string> ids;
+  for (const auto& finding : findings) ids.push_back("`" + finding.id + "`");
+  return ids.empty() ? "nothing" : join(ids, ", ");
+}
+
+Result<Story> Story::read(const std::string& example, const std::string& kernel,
+                          const std::map<std::string, std::string>& macros) {
+  Story story;
+  story.kernel_ = kernel;
+  for (const auto& [name, value] : macros) story.flags_.push_back("-D" + name + "=" + value);
+  const fs::path folder = kSource / "examples" / example / "hip";
+  auto& files = real_file_system();
+  workspace::Files candidate;
+  for (const char* name : {"kernel.hip", "launch.toml"}) {
+    BURNISH_TRY_ASSIGN(candidate[name], files.read(folder / name));
+  }
+  story.sources_["00"] = candidate.at("kernel.hip");
+
+  BURNISH_TRY_ASSIGN(const auto replay, agent::make_replay(folder / "steps", {}));
+  BURNISH_TRY_ASSIGN(const auto cards, knowledge::CardBase::make({}, {}));
+  BURNISH_TRY_ASSIGN(const std::string text, files.read(folder / "burnish.toml"));
+  BURNISH_TRY_ASSIGN(const auto task,
+                     workspace::parse_task(text, (folder / "burnish.toml").string()));
+  const device::DeviceInfo device;
+  NoEvaluator evaluator;
+  std::vector<workspace::Record> history;
+  for (const std::string& name : files.list(folder / "steps")) {
+    const agent::Situation situation{task,      device, cards, 1,  0,  "",
+                                     candidate, {},     {},    {}, "", history};
+    BURNISH_TRY_ASSIGN(const auto plan, replay->plan(situation));
+    if (!plan)
+      return bad_input("replay leaves out a step").at({(folder / "steps" / name).string()});
+    BURNISH_TRY_ASSIGN(const auto changed, replay->implement(situation, *plan, evaluator));
+    // Every step's launch spec fits its task.
+    BURNISH_TRY_ASSIGN(const auto launch,
+                       workspace::parse_launch(changed.at("launch.toml"),
+                                               (folder / "steps" / name).string(), task));
+    story.sources_[name] = changed.at("kernel.hip");
+    workspace::Record done;
+    done.optimization.agent = "replay";
+    history.push_back(done);
+  }
+  return story;
+}
+
+std::vector<std::string> Story::steps() const {
+  std::vector<std::string> names;
+  for (const auto& [name, source] : sources_) names.push_back(name);
+  return names;
+}
+
+std::string compile(const fs::path& source, const std::string& arch,
+                    const std::vector<std::string>& flags, const fs::path& object) {
+  ProcessSpec spec;
+  spec.argv = {Compiler::get().path.string(),
+               "-x",
+               "hip",
+               "--cuda-device-only",
+               "--no-gpu-bundle-output",
+               "--offload-arch=" + arch,
+               "-nogpuinc",
+               "-nogpulib",
+               "-O3",
+               "-Wall",
+               "-Werror",
+               "-I" + (kSource / "data/hip/include").string(),
+               source.string(),
+               "-o",
+               object.string()};
+  spec.argv.insert(spec.argv.end(), flags.begin(), flags.end());
+  const auto ran = real_process_runner().run(spec);
+  if (!ran) return ran.error().to_string();
+  return ran->ok() ? "" : ran->errors;
+}
+
+const Compiled& Story::compiled(const std::string& step, const std::string& arch) {
+  const auto known = compiled_.find({step, arch});
+  if (known != compiled_.end()) return known->second;
+  const auto folder = or_throw(TemporaryFolder::make("burnish-story"));
+  const fs::path source = folder.path() / "kernel.hip", object = folder.path() / "kernel.co";
+  if (auto written = real_file_system().write(source, sources_.at(step)); !written)
+    throw std::runtime_error(written.error().to_string());
+  if (const std::string errors = compile(source, arch, flags_, object); !errors.empty())
+    throw std::runtime_error(step + " for " + arch + ": " + errors);
+
+  Compiled result;
+  result.step = step;
+  result.arch = arch;
+  result.reading = or_throw(isa::read_code(object, real_process_runner()));
+  for (const isa::Kernel& each : result.reading.kernels)
+    if (each.name == kernel_) result.kernel = each;
+  result.metrics = isa::metrics(result.kernel);
+  static const evidence::Rules rules = or_throw(evidence::Rules::load());
+  result.findings = rules.evaluate({result.metrics, "amd", arch}).findings;
+  hardware::KernelResources resources;
+  resources.threads = static_cast<int>(result.metric("isa.workgroup_limit"));
+  resources.registers = static_cast<int>(result.metric("registers.used"));
+  resources.scalar_registers = static_cast<int>(result.metric("registers.scalar"));
+  resources.shared_bytes = static_cast<std::int64_t>(result.metric("shared.static_bytes"));
+  result.occupancy = or_throw(hardware::occupancy(arch, resources));
+  return compiled_.emplace(std::pair(step, arch), std::move(result)).first->second;
+}
+
+std::string differs(const fs::path& file, const std::string& name, const std::string& text) {
+  const std::string begin = "<!-- begin: " + name + " -->\n", end = "<!-- end: " + name + " -->\n";
+  const std::string page = or_throw(real_file_system().read(file));
+  const auto first = page.find(begin), last = page.find(end);
+  if (first == std::string::npos || last == std::string::npos || last < first)
+    return "there is no part \"" + name + "\" in " + file.string();
+  const auto start = first + begin.size();
+  if (page.substr(start, last - start) == text) return "";
+  if (std::getenv("BURNISH_UPDATE") == nullptr)
+    return "run this test with BURNISH_UPDATE=1 to write what is so now:\n" + text;
+  const auto written =
+      real_file_system().write(file, page.substr(0, start) + text + page.substr(last));
+  return written ? "" : written.error().to_string();
+}
+
+}  // namespace burnish::stories
