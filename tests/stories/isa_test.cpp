@@ -220,11 +220,12 @@ TEST_F(Depthwise, Table) {
       fmt::format(
           "clang {}, `-O3`, 256 threads a workgroup. Registers are used / allocated; waves are "
           "those of a SIMD by LLVM's model / with the granules that the hardware allocates "
-          "LDS in. The right half counts one turn of the hot loop.\n\n",
+          "LDS in. Where LDS allows two waves only, LLVM allocates the registers that no third "
+          "could "
+          "have. From `instructions` on one turn of the hot loop is counted.\n\n",
           kTablesBy) +
-      "| step | target | VGPR | SGPR | LDS, B | waves | limit | instructions | FMA | MFMA | LDS "
-      "reads | "
-      "loads | NOP | wait | what the rules say |\n"
+      "| step | target | VGPR | SGPR | LDS, B | waves | limit | instructions | FMA | MFMA "
+      "| LDS reads | loads | NOP | wait | what the rules say |\n"
       "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const std::string& name : story().steps()) {
     for (const char* arch : kTargets) {
