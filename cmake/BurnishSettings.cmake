@@ -8,6 +8,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # nlohmann::ordered_json.
   target_compile_options(burnish_settings INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+  # std::stable_sort of libstdc++ 12 uses what libstdc++ 12 deprecates.
+  target_compile_options(burnish_settings INTERFACE -Wno-deprecated-declarations)
+endif()
 if(PROJECT_IS_TOP_LEVEL)
   target_compile_options(burnish_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
