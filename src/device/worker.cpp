@@ -123,7 +123,9 @@ class Worker {
   Worker(Channel channel, fs::path folder)
       : channel_(std::move(channel)), folder_(std::move(folder)) {}
 
-  void serve() {
+  enum class End { connection_closed, quit };
+
+  End serve() {
     while (const auto request = channel_.receive()) {
       Result<Reply> reply = Reply{};
       try {
@@ -131,10 +133,12 @@ class Worker {
       } catch (const std::exception& exception) {
         reply = bug(fmt::format("the worker failed: {}", exception.what()));
       }
+      if (quits_) return End::quit;  // without a reply: the judge waits for the end
       const bool sent = reply ? channel_.send(reply->json, reply->attachment)
                               : channel_.send(error_json(reply.error()));
-      if (!sent) return;
+      if (!sent) break;
     }
+    return End::connection_closed;
   }
 
  private:
@@ -146,7 +150,12 @@ class Worker {
     BURNISH_TRY(fields.finish());
     if (verb == "list") return list(request);
     if (verb == "open") return open(request, attachment);
-    if (verb == "quit") ::_exit(0);
+    if (verb == "quit") {
+      // ncu was seen to write its report after any end.
+      if (backend_ == "cuda") ::_exit(0);
+      quits_ = true;
+      return Reply{};
+    }
     if (!executor_) return bug("no candidate is open in this worker");
     if (verb == "binary") {
       Reply reply;
@@ -187,6 +196,7 @@ class Worker {
     BURNISH_TRY_ASSIGN(const Source source, source_from(request.value("source", Json())));
     const Backend* backend = find_backend(info.backend);
     if (backend == nullptr) return bug("no such backend: " + info.backend);
+    backend_ = info.backend;
     BURNISH_TRY_ASSIGN(executor_, backend->open(info, folder_));
     BURNISH_TRY_ASSIGN(const BuildOutcome outcome, executor_->build(source, binary));
     return Reply{to_json(outcome), {}};
@@ -276,6 +286,8 @@ class Worker {
   Channel channel_;
   fs::path folder_;
   std::unique_ptr<Executor> executor_;
+  std::string backend_;
+  bool quits_ = false;
   std::string spacer_;  ///< the allocation of that purpose
 };
 
@@ -309,7 +321,8 @@ int worker_main() {
     return fail(environment_error("`burnish worker` is started by burnish itself")
                     .with_hint("see `burnish --help` for what there is to start by hand"));
   }
-  Worker(std::move(*channel), folder).serve();
+  // rocprofv3 writes what it counted when main returns (rocprofiler-sdk-tool, rocprofv3_main).
+  if (Worker(std::move(*channel), folder).serve() == Worker::End::quit) return 0;
   // Not by way of destructors and exit handlers: a kernel may have left anything in this memory.
   ::_exit(0);
 }

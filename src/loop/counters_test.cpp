@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <functional>
 #include <set>
 
 #include "base/text.h"
@@ -65,20 +66,27 @@ class AmdCounters : public ::testing::Test {
       unsetenv(name);
   }
 
+  /// Of two launches of vecCopy.
   evidence::KernelEvidence profile() {
     device::KernelLaunch launch;
     launch.kernel = "vecCopy";
     plan_.launches = {launch, launch};
     device::RunRequest request;
     request.plan = &plan_;
-    const std::vector<device::Buffer> buffers;
+    return profile({}, request, [](const std::vector<std::string>& wrapper) {
+      return Result<std::unique_ptr<device::Device>>(std::make_unique<WrappedDevice>(wrapper));
+    });
+  }
+
+  evidence::KernelEvidence profile(
+      const std::vector<device::Buffer>& buffers, const device::RunRequest& request,
+      const std::function<Result<std::unique_ptr<device::Device>>(const std::vector<std::string>&)>&
+          open) {
     candidate_.label = "v0";
-    const Replay replay{
-        candidate_, buffers, request,
-        [this](const std::vector<std::string>& wrapper) -> Result<std::unique_ptr<device::Device>> {
-          commands_.push_back(wrapper);
-          return std::make_unique<WrappedDevice>(wrapper);
-        }};
+    const Replay replay{candidate_, buffers, request, [&](const std::vector<std::string>& wrapper) {
+                          commands_.push_back(wrapper);
+                          return open(wrapper);
+                        }};
     evidence::KernelEvidence evidence;
     evidence.name = "vecCopy";
     evidence.device = {"AMD Instinct MI300X", "gfx942:sramecc+:xnack-"};
@@ -118,6 +126,67 @@ TEST_F(AmdCounters, AreOfTheLaunchesUnderTest) {
   EXPECT_EQ(evidence.metrics.find("time.device"), nullptr) << "the judge's clock alone says that";
   EXPECT_FALSE(artefacts_.empty());
   for (const auto& artefact : artefacts_) EXPECT_TRUE(artefact.file.is_relative());
+}
+
+// The worker is burnish's own, below the tool; only its device is another one.
+TEST_F(AmdCounters, ComeFromAWorkerBelowTheTool) {
+  const auto info = device::choose_device("opencl:pocl", BURNISH_TEST_WORKER);
+  if (!info) GTEST_SKIP() << info.error().to_string();
+  // A worker's environment holds nothing of this process's but how programs are found.
+  const auto play = [&](const std::string& orders) {
+    const fs::path script = scene_.folder() / "bin/rocprofv3";
+    ASSERT_TRUE(real_file_system().write(
+        script, "#!/bin/sh\nexport FAKE_ROCPROFV3_FIXTURES='" + recordings_.string() +
+                    "' FAKE_ROCPROFV3='" + orders +
+                    "'\nexec '" BURNISH_SOURCE_DIR "/tests/fakes/rocprofv3' \"$@\"\n"));
+    fs::permissions(script, fs::perms::owner_all);
+    setenv("PATH", (script.parent_path().string() + ":" + path_).c_str(), 1);
+  };
+  play("");
+  // One pass is enough here.
+  ASSERT_TRUE(
+      real_file_system().write(scene_.folder() / "data/metrics/amd-blocks.toml", R"([[device]]
+arch = ["gfx94*"]
+counters = { SQ = 64, TA = 64, TCP = 64, TCC = 64, SPI = 64, GRBM = 64 }
+source = "test"
+)"));
+  unsetenv("ROCPROF_ATT_LIBRARY_PATH");
+  candidate_.source = {"opencl",
+                       "kernel.cl",
+                       "__kernel void vecCopy(__global const float* a, __global float* b) {"
+                       " b[get_global_id(0)] = a[get_global_id(0)]; }",
+                       {},
+                       {},
+                       {}};
+  device::KernelLaunch launch;
+  launch.kernel = "vecCopy";
+  launch.grid = {4, 1, 1};
+  launch.block = {64, 1, 1};
+  launch.arguments = {{device::Argument::Pointer{"a"}}, {device::Argument::Pointer{"b"}}};
+  plan_.launches = {launch};
+  const std::vector<std::byte> content(1024, std::byte{1});
+  device::RunRequest request;
+  request.plan = &plan_;
+  request.contents["a"] = content;
+  const auto evidence =
+      profile({{"a", 1024, device::Buffer::Role::in}, {"b", 1024, device::Buffer::Role::out}},
+              request, [&](const std::vector<std::string>& wrapper) {
+                return device::open_device(*info, {{}, BURNISH_TEST_WORKER, wrapper});
+              });
+  ASSERT_EQ(commands_.size(), 1u);
+  EXPECT_THAT(commands_[0], Contains("[2]"));
+  EXPECT_THAT(evidence.statements, Not(Contains(HasSubstr("gave no result"))));
+  ASSERT_NE(evidence.metrics.find("l2.hit_pct"), nullptr) << join(evidence.statements, "\n");
+  EXPECT_EQ(evidence.metrics.find("l2.hit_pct")->where.pass, "pass_1");
+  // A tool that ends before the worker answers.
+  play("fail=pass_1");
+  const auto failed =
+      profile({{"a", 1024, device::Buffer::Role::in}, {"b", 1024, device::Buffer::Role::out}},
+              request, [&](const std::vector<std::string>& wrapper) {
+                return device::open_device(*info, {{}, BURNISH_TEST_WORKER, wrapper});
+              });
+  EXPECT_THAT(failed.statements, Contains(HasSubstr("error code 38")));
+  EXPECT_EQ(failed.metrics.find("l2.hit_pct"), nullptr);
 }
 
 TEST_F(AmdCounters, OfAFailedPassAreNoResult) {
