@@ -267,7 +267,7 @@ RunReport judge_run(const RocprofRun& run, const std::string& failure, const std
   const char* const perhaps = contains(log, "Unable to find all counters")
                                   ? "the device has none of these counters"
                               : run.selection.kernels.empty() && !run.selection.launches
-                                  ? "perhaps the program launched no kernel"
+                                  ? "perhaps the program launched no kernel, or ended by _exit()"
                                   : "perhaps no launch was selected";
   if (!profile::recognises_profile(run.folder))
     return bad(fmt::format("rocprofv3 ended well and wrote nothing: {}", perhaps));
