@@ -83,6 +83,8 @@ struct Prepared {
   std::vector<std::byte> arguments;
   std::size_t size = 0;
   std::array<void*, 5> extra{};
+
+  void** packed() { return size == 0 ? nullptr : extra.data(); }
 };
 
 class HipExecutor : public GpuExecutor {
@@ -212,7 +214,7 @@ Result<void> HipExecutor::enqueue(std::size_t index) {
                api_.launch_kernel(launched_[index], at(launch.grid, 0), at(launch.grid, 1),
                                   at(launch.grid, 2), at(launch.block, 0), at(launch.block, 1),
                                   at(launch.block, 2), static_cast<unsigned>(launch.shared_bytes),
-                                  stream_, nullptr, prepared_[index].extra.data()));
+                                  stream_, nullptr, prepared_[index].packed()));
 }
 
 Result<void> HipExecutor::enqueue_timed(std::size_t index) {
@@ -230,7 +232,7 @@ Result<void> HipExecutor::enqueue_timed(std::size_t index) {
   return check(launching(index),
                api_.launch_kernel_timed(launched_[index], threads(0), threads(1), threads(2),
                                         block(0), block(1), block(2), launch.shared_bytes, stream_,
-                                        nullptr, prepared_[index].extra.data(), start, stop, 0));
+                                        nullptr, prepared_[index].packed(), start, stop, 0));
 }
 
 Result<void> HipExecutor::capture() {

@@ -356,15 +356,17 @@ Status enqueue(const char* name, ihipModuleSymbol_t* kernel, std::uint64_t block
                std::uint64_t block, std::size_t shared, void** extra, ihipEvent_t* start,
                ihipEvent_t* stop) {
   if (state().sticky != success) return static_cast<Status>(state().sticky);
-  if (kernel == nullptr || extra == nullptr) return invalid_value;
+  if (kernel == nullptr) return invalid_value;
   if (block > static_cast<std::uint64_t>(kernel->largest_block)) return invalid_value;
   State::Call call{kernel, blocks, block, {}};
-  if (extra[0] != reinterpret_cast<void*>(1) || extra[2] != reinterpret_cast<void*>(2) ||
-      extra[4] != reinterpret_cast<void*>(3)) {
-    return invalid_value;
+  if (extra != nullptr) {  // HIP porting guide, hipModuleLaunchKernel
+    if (extra[0] != reinterpret_cast<void*>(1) || extra[2] != reinterpret_cast<void*>(2) ||
+        extra[4] != reinterpret_cast<void*>(3)) {
+      return invalid_value;
+    }
+    const auto* bytes = static_cast<const std::byte*>(extra[1]);
+    call.arguments.assign(bytes, bytes + *static_cast<const std::size_t*>(extra[3]));
   }
-  const auto* bytes = static_cast<const std::byte*>(extra[1]);
-  call.arguments.assign(bytes, bytes + *static_cast<const std::size_t*>(extra[3]));
   record(std::string(name) + " " + kernel->name + " blocks " + std::to_string(blocks) + " of " +
          std::to_string(block) + " shared " + std::to_string(shared) + " arguments " +
          std::to_string(call.arguments.size()));
