@@ -23,6 +23,7 @@ enum DeviceAttribute : int {
   max_shared_memory_per_block = 74,
   warp_size = 87,
   max_shared_memory_per_multiprocessor = 10002,
+  physical_multiprocessor_count = 10015,
 };
 
 /// What stands in the `extra` of a launch before the packed arguments and their size, and at its

@@ -68,6 +68,9 @@ DeviceInfo describe(gpu::Device device, int ordinal) {
       {"wave.size", hip::warp_size, 1},
   };
   query(api, device, kQueried, info);
+  // From RDNA on HIP counts pairs of compute units, unless a program asks for single ones.
+  const int physical = attribute(api, device, hip::physical_multiprocessor_count);
+  if (physical > 0 && info.arch.starts_with("gfx1")) info.queried["sm.count"] = physical;
   if (l2 > 0 && !has_several_l2(info.arch)) info.queried["l2.bytes"] = static_cast<double>(l2);
   const int threads = attribute(api, device, hip::max_threads_per_multiprocessor);
   constexpr int kSimds = 4, kLanes = 64;  // of a compute unit of GCN and CDNA

@@ -36,6 +36,7 @@ TEST(HipDeclarations, AgreeWithRocmsHeader) {
       {hip::multiprocessor_count, hipDeviceAttributeMultiprocessorCount},
       {hip::max_shared_memory_per_block, hipDeviceAttributeMaxSharedMemoryPerBlock},
       {hip::warp_size, hipDeviceAttributeWarpSize},
+      {hip::physical_multiprocessor_count, hipDeviceAttributePhysicalMultiProcessorCount},
       {hip::max_shared_memory_per_multiprocessor,
        hipDeviceAttributeMaxSharedMemoryPerMultiprocessor},
       {gpu::function_max_threads_per_block, HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK},
@@ -306,6 +307,8 @@ TEST_F(FakeHip, DevicesAreDescribedByWhatTheRuntimeAnswers) {
   EXPECT_EQ(radeon->arch, "gfx1100");
   EXPECT_EQ(radeon->queried.at("wave.size"), 32);
   EXPECT_FALSE(radeon->queried.contains("waves.per_simd"));
+  EXPECT_EQ(radeon->compute_units, 48);           // pairs, as HIP counts them
+  EXPECT_EQ(radeon->queried.at("sm.count"), 96);  // as the card does
 }
 
 TEST_F(FakeHip, NoDeviceAndNoRuntimeAreNoErrorsOfListing) {

@@ -60,7 +60,7 @@ constexpr Device kDevices[] = {
      1'600'000, 4096, 8 << 20, 2048, 64},
     {"AMD Instinct MI300X", "gfx942:sramecc+:xnack-", "0000:04:00.0", 0x4c, 304, 2'100'000,
      1'300'000, 8192, 4 << 20, 2048, 64},
-    {"AMD Radeon RX 7900 XTX", "gfx1100", "0000:05:00.0", 0x41, 48, 2'482'000, 1'249'000, 384,
+    {"AMD Radeon RX 7900 XTX", "gfx1100", "0000:05:00.0", 0x41, 48, 2'498'000, 1'249'000, 384,
      6 << 20, 2048, 32},
 };
 constexpr std::size_t kMemory = std::size_t{1} << 30;
@@ -483,6 +483,9 @@ int hipDeviceGetAttribute(int* value, int attribute, int ordinal) {
       break;
     case 63:
       *value = device->units;
+      break;
+    case 10015:
+      *value = device->wave == 32 ? 2 * device->units : device->units;
       break;
     case 74:
     case 10002:
