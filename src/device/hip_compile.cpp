@@ -128,7 +128,8 @@ std::string clang_trouble(const fs::path& clang) {
   const fs::path real = fs::canonical(clang, error);
   // One of another version, elsewhere on PATH, does not understand what this clang says to it.
   if (!error && find_program({(real.parent_path() / "ld.lld").string()})) return "";
-  return fmt::format("{} has no ld.lld beside it to link code objects with", clang.filename().string());
+  return fmt::format("{} has no ld.lld beside it to link code objects with",
+                     clang.filename().string());
 }
 
 std::string hip_compiler_identity() {
