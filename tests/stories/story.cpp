@@ -27,9 +27,9 @@ std::string output_of(const std::vector<std::string>& command) {
   return ran && ran->ok() ? ran->output + ran->errors : "";  // the list of CPUs goes to stderr
 }
 
-/// The number in "Debian clang version 22.1.8".
+/// The number in "Debian clang version 22.1.8" or "Debian LLVM version 22.1.8".
 int major_of(const std::string& version) {
-  constexpr std::string_view kBefore = "clang version ";
+  constexpr std::string_view kBefore = " version ";
   const auto at = version.find(kBefore);
   return at == std::string::npos ? 0 : std::atoi(version.c_str() + at + kBefore.size());
 }
@@ -69,7 +69,9 @@ std::string Compiler::missing() {
   const std::string version = std::to_string(found()->major);
   // clang calls lld of its own version; llvm-objdump may be newer.
   if (!find_program({"ld.lld-" + version, "ld.lld", "lld-" + version})) return "no lld on PATH";
-  if (!find_newest_program("llvm-objdump")) return "no llvm-objdump on PATH";
+  const auto disassembler = find_newest_program("llvm-objdump");
+  if (!disassembler || major_of(output_of({disassembler->string(), "--version"})) < 20)
+    return "no llvm-objdump that reads gfx950 (LLVM 20 or newer) on PATH";
   return "";
 }
 
