@@ -2,6 +2,10 @@
 // I. Ties go to the lower index; NaN is never chosen; what a row lacks has weight 0 and index -1.
 //
 // A thread serves a row. Each round takes the largest of what comes after the last winner.
+
+// NVRTC has no INFINITY.
+__device__ inline float infinity() { return __int_as_float(0x7f800000); }
+
 __device__ inline float widen(unsigned short x) { return __uint_as_float((unsigned)x << 16); }
 
 extern "C" __global__ void __launch_bounds__(256)
@@ -10,7 +14,7 @@ topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* _
   const int row = blockIdx.x * 256 + threadIdx.x;
   if (row >= T) return;
   const unsigned short* x = G + (size_t)row * E;
-  float last = INFINITY;
+  float last = infinity();
   int last_index = -1;
   for (int k = 0; k < K; ++k) {
     float best = 0;
@@ -20,7 +24,7 @@ topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* _
       if (!(value < last || (value == last && e > last_index))) continue;
       if (index < 0 || value > best) best = value, index = e;
     }
-    last = index < 0 ? -INFINITY : best;
+    last = index < 0 ? -infinity() : best;
     last_index = index < 0 ? E : index;
     P[(size_t)row * K + k] = index < 0 ? 0 : 1 / (1 + expf(-best));
     I[(size_t)row * K + k] = index;

@@ -2,6 +2,10 @@
 // I. Ties go to the lower index; NaN is never chosen; what a row lacks has weight 0 and index -1.
 //
 // A block serves a row: a thread has one logit, and the best of all is found by halving in shared memory.
+
+// NVRTC has no INFINITY.
+__device__ inline float infinity() { return __int_as_float(0x7f800000); }
+
 constexpr int kNone = 0x7fffffff;  // index of what is not there
 
 struct Best {
@@ -16,9 +20,9 @@ __device__ inline Best better(Best a, Best b) {
 
 // A logit, or nothing where there is none or it is NaN.
 __device__ inline Best logit(const unsigned short* row, int e, int E) {
-  const float value = e < E ? __uint_as_float((unsigned)row[e] << 16) : NAN;
-  const bool number = value == value;
-  return {number ? value : -INFINITY, number ? e : kNone};
+  const float value = e < E ? __uint_as_float((unsigned)row[e] << 16) : 0;
+  const bool number = e < E && value == value;
+  return {number ? value : -infinity(), number ? e : kNone};
 }
 
 __device__ inline void store(float* P, int* I, Best best) {
@@ -47,7 +51,7 @@ topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* _
     }
     const Best best = {value[0], index[0]};
     if (t == 0) store(P + (size_t)row * K + k, I + (size_t)row * K + k, best);
-    if (mine.index == best.index) mine = {-INFINITY, kNone};
+    if (mine.index == best.index) mine = {-infinity(), kNone};
     __syncthreads();
   }
 }

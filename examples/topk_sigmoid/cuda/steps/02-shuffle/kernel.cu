@@ -3,6 +3,10 @@
 //
 // A warp serves a row and keeps it in registers; the best of all lanes is found by shuffles, which
 // leave it in every lane.
+
+// NVRTC has no INFINITY.
+__device__ inline float infinity() { return __int_as_float(0x7f800000); }
+
 constexpr int kNone = 0x7fffffff;  // index of what is not there
 
 struct Best {
@@ -17,9 +21,9 @@ __device__ inline Best better(Best a, Best b) {
 
 // A logit, or nothing where there is none or it is NaN.
 __device__ inline Best logit(const unsigned short* row, int e, int E) {
-  const float value = e < E ? __uint_as_float((unsigned)row[e] << 16) : NAN;
-  const bool number = value == value;
-  return {number ? value : -INFINITY, number ? e : kNone};
+  const float value = e < E ? __uint_as_float((unsigned)row[e] << 16) : 0;
+  const bool number = e < E && value == value;
+  return {number ? value : -infinity(), number ? e : kNone};
 }
 
 __device__ inline void store(float* P, int* I, Best best) {
@@ -46,6 +50,6 @@ topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* _
     if (lane == 0) store(P + (size_t)row * K + k, I + (size_t)row * K + k, best);
 #pragma unroll
     for (int j = 0; j < kEach; ++j)
-      if (mine[j].index == best.index) mine[j] = {-INFINITY, kNone};
+      if (mine[j].index == best.index) mine[j] = {-infinity(), kNone};
   }
 }
