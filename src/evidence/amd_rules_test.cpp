@@ -206,6 +206,16 @@ TEST(AmdRules, UniformValues) {
   }
   const auto found = code(weights);
   EXPECT_THAT(names(found), Contains("amd-uniform-values-in-vector-registers"));
+  // Before a loop they may be on their way to scalar registers; what it reads is what it holds.
+  const auto loop = [](std::string_view body) {
+    return ".LBB0_1:\n" + std::string(body) + "\ts_cbranch_scc0 .LBB0_1";
+  };
+  std::string sums;
+  for (int i = 2; i < 27; ++i) sums += fmt::format("\tv_fmac_f32 v30, v{}, v0\n", i);
+  EXPECT_THAT(names(code(weights + loop(sums))),
+              Contains("amd-uniform-values-in-vector-registers"));
+  EXPECT_THAT(names(code(weights + loop("\tv_fmac_f32 v30, s4, v0\n"))),
+              Not(Contains("amd-uniform-values-in-vector-registers")));
 }
 
 // Of a depthwise convolution 59 NOPs of 365 instructions went to 13: 12.6 % fewer slots.

@@ -382,7 +382,7 @@ BURNISH_HIP_FUNCTION float fma(float a, float b, float c) { return __builtin_fma
 BURNISH_HIP_FUNCTION float fmodf(float a, float b) { return __builtin_fmodf(a, b); }
 BURNISH_HIP_FUNCTION float copysignf(float a, float b) { return __builtin_copysignf(a, b); }
 BURNISH_HIP_FUNCTION float ldexpf(float x, int e) { return __builtin_ldexpf(x, e); }
-/// Within 2 ulp: above, the hardware's; denormals are scaled into its range first.
+/// The hardware's, within 1 ulp; it takes no denormals, which are scaled into its range first.
 BURNISH_HIP_FUNCTION float rsqrtf(float x) {
   const bool tiny = x < 0x1p-126f;
   const float root = __builtin_amdgcn_rsqf(tiny ? x * 0x1p24f : x);

@@ -1,7 +1,8 @@
 // HIP's device language for the host, as far as the steps of examples/*/hip use it, so that their
 // logic can be run where no AMD GPU is. Threads of a block are fibers; those of a wave meet at
 // operations between lanes, those of a block at barriers. What lanes exchange, and where matrix
-// instructions keep their elements, is as AMD's instruction set manuals for CDNA3 have it.
+// instructions keep their elements, is as AMD's manuals for CDNA3 and its matrix instruction
+// calculator have it.
 #pragma once
 
 #include "emulation/common.h"
