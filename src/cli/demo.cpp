@@ -42,7 +42,7 @@ DataFile for_hip(DataFile file) {
 }
 
 /// Makes the workspace from the example of that name: from its folder for OpenCL, and from the
-/// folder "cuda" in it for CUDA and HIP.
+/// folder in it that is named after the backend for others; HIP takes CUDA's where it has none.
 Result<void> make_workspace(const std::string& name, const std::string& backend,
                             const fs::path& folder) {
   BURNISH_TRY_ASSIGN(const auto names, examples());
@@ -51,18 +51,20 @@ Result<void> make_workspace(const std::string& name, const std::string& backend,
     for (const auto& item : names) list += (list.empty() ? "" : ", ") + item;
     return bad_input("there is no example \"" + name + "\"").with_hint("one of " + list);
   }
-  const std::string folder_of = backend == "opencl" ? ""
-                                : backend == "hip"  ? "cuda/"
-                                                    : backend + "/";
-  const std::string root = "examples/" + name + "/" + folder_of;
+  std::string root = "examples/" + name + "/" + (backend == "opencl" ? "" : backend + "/");
   BURNISH_TRY_ASSIGN(auto files, data_files(root));
+  const bool from_cuda = files.empty() && backend == "hip";
+  if (from_cuda) {
+    root = "examples/" + name + "/cuda/";
+    BURNISH_TRY_ASSIGN(files, data_files(root));
+  }
   if (files.empty()) {
     return bad_input(fmt::format("the example {} has no {} version", name, backend))
         .with_hint("choose another device with --device opencl");
   }
   BURNISH_TRY_ASSIGN(const TemporaryFolder from, TemporaryFolder::make("burnish-demo"));
   for (auto& file : files) {
-    if (backend == "hip") file = for_hip(std::move(file));
+    if (from_cuda) file = for_hip(std::move(file));
     const std::string name_here = file.name.substr(root.size());
     if (name_here.find('/') != std::string::npos) continue;  // of another backend
     BURNISH_TRY(real_file_system().write(from.path() / name_here, file.content));
