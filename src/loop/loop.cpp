@@ -188,8 +188,63 @@ Result<State> Loop::state() const {
   return state_of(journal);
 }
 
-/// What a dead process left is finished when its commit exists, and undone otherwise.
 Result<std::string> Loop::recover() {
+  BURNISH_TRY_ASSIGN(const std::string recovered, recover_transition());
+  BURNISH_TRY_ASSIGN(const std::string undone, undo_spent_enabler());
+  return recovered + (recovered.empty() || undone.empty() ? "" : "; ") + undone;
+}
+
+Result<std::string> Loop::undo_spent_enabler() {
+  BURNISH_TRY_ASSIGN(const State state, this->state());
+  const int most = workspace_.task().enabler_iterations;
+  // Only between two iterations: what is in the making is judged first.
+  const bool between = state.next == Stage::profile || state.next == Stage::plan;
+  if (!between || !state.enabler || state.enabler->judged < most) return std::string();
+  const State::Enabler enabler = *state.enabler;
+  BURNISH_TRY(undo_enabler(
+      enabler, fmt::format("no gain followed within {} iteration{}", most, most == 1 ? "" : "s")));
+  return fmt::format("no gain followed the enabler v{}: undid it, v{} is back", enabler.version,
+                     enabler.parent);
+}
+
+Result<void> Loop::undo_enabler(const State::Enabler& enabler, const std::string& why) {
+  const std::string label = loop::label(enabler.version);
+  BURNISH_TRY_ASSIGN(const auto accepted, workspace_.commit_of(enabler.version));
+  BURNISH_TRY_ASSIGN(const auto parent, workspace_.commit_of(enabler.parent));
+  if (!accepted || !parent)
+    return bad_input(fmt::format("git lacks the commit of v{}: its history was rewritten",
+                                 accepted ? enabler.parent : enabler.version))
+        .at({workspace_.folder().string()});
+  BURNISH_TRY(workspace_.append("undo", Phase::begin, enabler.version,
+                                {{"to", enabler.parent}, {"commit", *accepted}, {"reason", why}}));
+  BURNISH_TRY_ASSIGN(const Files tried, workspace_.candidate_at(*accepted));
+  for (const auto& [name, text] : tried)
+    BURNISH_TRY(workspace_.world().files.write(
+        workspace_.profile_folder(enabler.version) / "candidate" / name, text));
+  BURNISH_TRY_ASSIGN(const Files back, workspace_.candidate_at(*parent));
+  BURNISH_TRY(workspace_.put_candidate(back));
+  BURNISH_TRY_ASSIGN(const auto records, workspace_.records());
+  auto paths = candidate_paths(workspace_.task());
+  for (Record record : records) {
+    if (record.number < enabler.version || record.quality_gate.result != "PASS") continue;
+    record.quality_gate.result = "FAIL";
+    record.quality_gate.failure_reason =
+        record.number == enabler.version
+            ? "an enabler that " + why
+            : fmt::format("it builds on the enabler {}, that {}", label, why);
+    record.pitfalls_and_fixes.push_back({"performance", record.quality_gate.failure_reason, "",
+                                         "restored " + loop::label(enabler.parent), ""});
+    BURNISH_TRY(workspace_.put_record(record));
+    paths.push_back(record_path(record.number).string());
+  }
+  BURNISH_TRY(workspace_.commit(
+      fmt::format("V{0}: revert V{0} (an enabler that {1})", enabler.version, why),
+      fmt::format("v{} is back.", enabler.parent), enabler.version, paths));
+  return workspace_.append("undo", Phase::done, enabler.version, {{"to", enabler.parent}});
+}
+
+/// What a dead process left is finished when its commit exists, and undone otherwise.
+Result<std::string> Loop::recover_transition() {
   BURNISH_TRY_ASSIGN(const State state, this->state());
   if (!state.unfinished) return std::string();
   const Entry entry = *state.unfinished;
@@ -200,11 +255,14 @@ Result<std::string> Loop::recover() {
     if (name.ends_with(".lock"))
       BURNISH_TRY(files.remove_all(workspace_.folder() / ".git/refs/heads" / name));
 
-  const bool commits =
-      entry.event == "baseline" || entry.event == "commit" || entry.event == "restore";
+  const bool commits = entry.event == "baseline" || entry.event == "commit" ||
+                       entry.event == "restore" || entry.event == "undo";
   if (commits) {
     BURNISH_TRY_ASSIGN(const auto commit, workspace_.commit_of(entry.version));
-    if (commit) {
+    // An enabler has a commit already: the one that accepted it.
+    const auto detail = Json::parse(entry.detail_text, nullptr, false);
+    const std::string earlier = detail.is_object() ? detail.value("commit", "") : "";
+    if (commit && *commit != earlier) {
       BURNISH_TRY(workspace_.restore());
       BURNISH_TRY(workspace_.append(entry.event, Phase::done, entry.version,
                                     Json::parse(entry.detail_text, nullptr, false)));
@@ -226,6 +284,8 @@ Result<std::string> Loop::recover() {
       BURNISH_TRY_ASSIGN(const Files incumbent, workspace_.candidate_at(*commit));
       BURNISH_TRY(workspace_.put_candidate(incumbent));
     }
+  } else if (entry.event == "undo") {
+    BURNISH_TRY(workspace_.restore());
   } else if (entry.event == "gate") {
     BURNISH_TRY(files.remove_all(workspace_.folder() / record_path(entry.version)));
     BURNISH_TRY(files.remove_all(workspace_.folder() / report_path(entry.version)));
@@ -589,15 +649,17 @@ Result<Shift> Loop::commit(Tools& tools) {
       return refused(fmt::format("the kernel differs from the one that was judged as v{}", version))
           .at({(workspace_.folder() / spec.kernel_file).string()})
           .with_hint("put the judged files back; what the gate saw is what is kept");
-    BURNISH_TRY(workspace_.append("commit", Phase::begin, version, Json::object()));
+    const bool gains = !record.optimization.enabler || record.performance.verdict == "improved";
+    const Json detail = gains ? Json::object() : Json{{"enabler", true}};
+    BURNISH_TRY(workspace_.append("commit", Phase::begin, version, detail));
     BURNISH_TRY(write_readme(tools));
     auto paths = candidate_paths(spec);
     for (auto& path : generated_paths(version)) paths.push_back(std::move(path));
     BURNISH_TRY(workspace_.commit(commit_subject(record, plan.category),
                                   plan.action + "\n\n" + record.profile_evidence.evidence_summary,
                                   version, paths));
-    BURNISH_TRY(workspace_.append("commit", Phase::done, version, Json::object()));
-    share_outcomes(tools);
+    BURNISH_TRY(workspace_.append("commit", Phase::done, version, detail));
+    BURNISH_TRY(settle(tools));
     return Shift::accepted;
   }
   BURNISH_TRY(workspace_.append("restore", Phase::begin, version, {{"reason", reason}}));
@@ -614,8 +676,15 @@ Result<Shift> Loop::commit(Tools& tools) {
       workspace_.commit(fmt::format("V{0}: revert V{0} ({1})", version, first_line(reason, 120)),
                         plan.action, version, generated_paths(version)));
   BURNISH_TRY(workspace_.append("restore", Phase::done, version, {{"reason", reason}}));
-  share_outcomes(tools);
+  BURNISH_TRY(settle(tools));
   return Shift::rejected;
+}
+
+Result<void> Loop::settle(Tools& tools) {
+  BURNISH_TRY_ASSIGN(const std::string undone, undo_spent_enabler());
+  if (!undone.empty()) tools.observer.note(undone);
+  share_outcomes(tools);
+  return {};
 }
 
 /// The version stands whatever becomes of the store: what could not be written now, because the
@@ -733,6 +802,11 @@ Result<Summary> Loop::run(Tools& tools, agent::Agent& agent, int max_iterations)
           BURNISH_TRY_ASSIGN(const auto masked, partial_restart(tools));
           tools.observer.note(fmt::format("no new direction; masked {} records and starting afresh",
                                           masked.size()));
+        } else if (state.enabler) {
+          BURNISH_TRY(
+              undo_enabler(*state.enabler, "no gain followed before the directions ran out"));
+          tools.observer.note(
+              fmt::format("no gain followed the enabler v{}: undid it", state.enabler->version));
         } else {
           BURNISH_TRY(stop("the end of the road: no finding that this agent can answer is left"));
         }

@@ -33,6 +33,10 @@ std::vector<knowledge::Outcome> own_outcomes(const workspace::TaskSpec& task,
   std::vector<knowledge::Outcome> outcomes;
   for (const auto& record : records) {
     if (record.masked || record.quality_gate.result.empty()) continue;
+    // An enabler that stands says nothing of its own: what follows it does, or it is undone.
+    if (record.optimization.enabler && record.quality_gate.result == "PASS" &&
+        record.performance.verdict != "improved")
+      continue;
     for (const auto& search : record.search_log) {
       if (!search.source.starts_with(kCard)) continue;
       knowledge::Outcome outcome;

@@ -52,4 +52,10 @@ Result<RecordedEvidence> read_evidence(const std::string& text, const std::strin
   return recorded;
 }
 
+std::vector<fs::path> card_folders(const workspace::Workspace& workspace) {
+  std::vector<fs::path> folders;
+  for (const auto& folder : workspace.task().cards) folders.push_back(workspace.folder() / folder);
+  return folders;
+}
+
 }  // namespace burnish::loop

@@ -84,9 +84,16 @@ Result<State> state_of(const std::vector<Entry>& journal) {
       if (state.next != Stage::gate) return out_of_order(entry, to_string(state.next));
       highest = std::max(highest, entry.version);
       ++state.iterations;
+      if (state.enabler) ++state.enabler->judged;
       state.next = Stage::commit;
     } else if (entry.event == "commit") {
       if (state.next != Stage::commit) return out_of_order(entry, to_string(state.next));
+      const auto detail = Json::parse(entry.detail_text, nullptr, false);
+      if (!detail.is_object() || !detail.value("enabler", false)) {
+        state.enabler.reset();
+      } else if (!state.enabler) {
+        state.enabler = State::Enabler{entry.version, state.incumbent, 0};
+      }
       state.incumbent = entry.version;
       state.version = entry.version;
       state.since_gain = 0;
@@ -97,6 +104,13 @@ Result<State> state_of(const std::vector<Entry>& journal) {
       ++state.since_gain;
       state.version = highest + 1;
       state.next = Stage::plan;
+    } else if (entry.event == "undo") {
+      if (!state.enabler || state.enabler->version != entry.version)
+        return out_of_order(entry, "an enabler's version");
+      state.incumbent = state.enabler->parent;
+      state.version = state.incumbent;
+      state.enabler.reset();
+      state.next = Stage::profile;
     } else if (entry.event == "mask") {
       state.restarted = true;
     } else if (entry.event == "stop") {

@@ -22,6 +22,14 @@ struct State {
   int iterations = 0;      ///< versions that were judged
   int since_gain = 0;      ///< versions judged since the last accepted one
   bool restarted = false;  ///< records were masked since the last accepted version
+  /// An accepted version without a gain of its own, that no gain has followed yet; the earliest
+  /// when several follow each other.
+  struct Enabler {
+    int version = 0;
+    int parent = 0;  ///< the version that it was accepted over
+    int judged = 0;  ///< versions judged since
+  };
+  std::optional<Enabler> enabler;
   std::string stop_reason;
   /// A transition that was begun and neither done nor undone: the process died in it.
   std::optional<workspace::Entry> unfinished;

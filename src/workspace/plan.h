@@ -30,7 +30,7 @@ struct Plan {
   std::vector<Signature> signature;   ///< what the ISA diff should show
   std::vector<std::string> risks;
   std::string rollback;
-  bool enabler = false;  ///< may pass without a gain
+  bool enabler = false;  ///< may pass without a gain, and is undone when none follows
   std::map<std::string, std::vector<std::string>> parameters;  ///< tunable → values to try
   std::vector<Record::Search> search_log;
   std::string notes;  ///< Markdown body

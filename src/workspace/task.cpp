@@ -94,6 +94,7 @@ class TaskReader {
     task_.reference_projects = root_.has("reference_projects") ? root_.strings("reference_projects")
                                                                : std::vector<std::string>{};
     TomlFields knowledge = root_.table("knowledge");
+    task_.cards = knowledge.strings("cards");
     task_.outcomes = knowledge.string("outcomes", "");
   }
 
@@ -366,6 +367,13 @@ class TaskReader {
                  fmt::format("minimum_gain must be from 0 to below 1, not {}",
                              number_text(task_.minimum_gain)),
                  "it is a share: 0.02 for 2 %");
+    }
+    const std::int64_t enabler = judge.integer("enabler_iterations", 3);
+    if (enabler < 1 || enabler > 1'000'000) {
+      judge.fail("enabler_iterations",
+                 fmt::format("enabler_iterations must be from 1 to 1000000, not {}", enabler));
+    } else {
+      task_.enabler_iterations = static_cast<int>(enabler);
     }
     TomlFields agent = root_.table("agent");
     task_.agent_budget_seconds = agent.number("budget_seconds", 0.0);

@@ -95,8 +95,10 @@ struct TaskSpec {
   std::vector<Constraint> constraints;
   std::vector<IsaTarget> isa_targets;
   std::vector<std::string> reference_projects;
-  std::string outcomes;  ///< a shared store of outcomes; empty: none
+  std::vector<std::string> cards;  ///< folders of a team's own cards, the last one wins
+  std::string outcomes;            ///< a shared store of outcomes; empty: none
   double minimum_gain = 0.02;
+  int enabler_iterations = 3;  ///< judged versions that an enabler has to be followed by a gain
   double agent_budget_seconds = 0;  ///< 0: none
   std::string family;               ///< operator family for cards: "gemm", "softmax", …
 };

@@ -19,6 +19,7 @@ TEST(Task, DocumentedExampleIsRead) {
   ASSERT_TRUE(task) << task.error().to_string();
   EXPECT_EQ(task->name, "matmul");
   EXPECT_EQ(task->family, "gemm");
+  EXPECT_EQ(task->cards, std::vector<std::string>{"../cards"});
   EXPECT_EQ(task->outcomes, "../outcomes.jsonl");
   EXPECT_EQ(task->also, std::vector<std::string>{"tile.h"});
   EXPECT_EQ(task->options, std::vector<std::string>{"-cl-std=CL1.2"});
