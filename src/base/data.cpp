@@ -34,9 +34,13 @@ const Table& compiled() {
   return table;
 }
 
-fs::path override_folder() {
-  const char* folder = std::getenv("BURNISH_DATA");
-  return folder == nullptr ? fs::path() : fs::path(folder);
+/// In order: the first one goes before all.
+std::vector<fs::path> override_folders() {
+  std::vector<fs::path> folders;
+  const char* list = std::getenv("BURNISH_DATA");
+  for (const std::string_view folder : split(list == nullptr ? "" : list, ':'))
+    if (!folder.empty()) folders.emplace_back(folder);
+  return folders;
 }
 
 Result<DataFile> from_disk(const fs::path& folder, std::string name) {
@@ -76,10 +80,9 @@ Result<DataFile> data_file(std::string_view name) {
   if (relative.is_absolute() || std::count(relative.begin(), relative.end(), "..") > 0) {
     return bad_input(fmt::format("\"{}\" is not the name of a data file", name));
   }
-  const fs::path folder = override_folder();
-  std::error_code ignored;
-  if (!folder.empty() && fs::exists(folder / name, ignored)) {
-    return from_disk(folder, std::string(name));
+  for (const fs::path& folder : override_folders()) {
+    std::error_code ignored;
+    if (fs::exists(folder / name, ignored)) return from_disk(folder, std::string(name));
   }
   const auto at = compiled().find(name);
   if (at != compiled().end()) return from_program(at->first, at->second);
@@ -96,7 +99,9 @@ Result<std::vector<DataFile>> data_files(std::string_view prefix) {
        at != compiled().end() && at->first.starts_with(prefix); ++at) {
     found.emplace(at->first, from_program(at->first, at->second));
   }
-  if (const fs::path folder = override_folder(); !folder.empty()) {
+  const std::vector<fs::path> folders = override_folders();
+  for (auto at = folders.rbegin(); at != folders.rend(); ++at) {
+    const fs::path& folder = *at;
     BURNISH_TRY_ASSIGN(const std::vector<std::string> names, names_on_disk(folder, prefix));
     for (const std::string& name : names) {
       BURNISH_TRY_ASSIGN(DataFile file, from_disk(folder, name));

@@ -9,7 +9,8 @@
 namespace burnish {
 
 /// The files of data/ (rules, cards, schemas, prompts, pages) and of examples/, compiled into the
-/// program. The folder that $BURNISH_DATA names goes before them, file by file.
+/// program. The folders that $BURNISH_DATA names, with `:` between them, go before them file by
+/// file, the first one before all.
 struct DataFile {
   std::string name;  ///< "rules/cpu.toml", "examples/matmul/kernel.cl"
   std::string content;

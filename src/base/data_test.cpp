@@ -54,6 +54,15 @@ TEST_F(DataTest, AFolderGoesBeforeFileByFile) {
   EXPECT_EQ(data_file(compiled->back().name)->content, compiled->back().content);
   EXPECT_EQ(data_files("")->size(), compiled->size() + 1);
   EXPECT_EQ(data_files("own/")->size(), 1u);
+
+  const auto team = TemporaryFolder::make();
+  ASSERT_TRUE(real_file_system().write(team->path() / "own/new.toml", "the team's"));
+  ASSERT_TRUE(real_file_system().write(team->path() / "own/other.toml", "other"));
+  ::setenv("BURNISH_DATA", (folder->path().string() + ":" + team->path().string()).c_str(), 1);
+  EXPECT_EQ(data_file("own/new.toml")->content, "new");
+  EXPECT_EQ(data_file("own/other.toml")->content, "other");
+  EXPECT_EQ(data_files("own/")->size(), 2u);
+  EXPECT_EQ(data_files("own/")->front().content, "new");
 }
 
 TEST_F(DataTest, NamesThatAreNone) {

@@ -112,6 +112,9 @@ CommandLine::CommandLine(Common& common) : state_(std::make_unique<State>()) {
   app.add_flag("-v,--verbose", common.verbose, "print more");
   app.add_option("--color", common.color, "auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_option("--cards", common.cards,
+                 "a folder of your own cards, beside those that burnish.toml names")
+      ->allow_extra_args(false);
 }
 
 CommandLine::~CommandLine() = default;

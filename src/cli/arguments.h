@@ -16,6 +16,7 @@ struct Common {
   std::string folder = ".";
   std::string device = "auto";
   std::string color = "auto";
+  std::vector<std::string> cards;
   bool json = false;
   bool quiet = false;
   bool verbose = false;

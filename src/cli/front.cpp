@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "loop/situation.h"
 #include "report/table.h"
 
 namespace burnish::cli {
@@ -93,6 +94,13 @@ loop::Tools Bench::tools() {
           *observer, [this] { return measure::open_sanitizers(device->info(), {}); }};
 }
 
+std::vector<fs::path> card_folders(const Common& common, const workspace::Workspace* workspace) {
+  std::vector<fs::path> folders;
+  if (workspace != nullptr) folders = loop::card_folders(*workspace);
+  folders.insert(folders.end(), common.cards.begin(), common.cards.end());
+  return folders;
+}
+
 Result<Bench> open_bench(const Common& common, const workspace::Workspace& workspace) {
   const std::string& language = workspace.task().language;
   BURNISH_TRY_ASSIGN(const auto info,
@@ -104,7 +112,7 @@ Result<Bench> open_bench(const Common& common, const workspace::Workspace& works
   }
   BURNISH_TRY_ASSIGN(auto device,
                      device::open_device(info, {workspace.cache_folder() / "binaries", {}}));
-  BURNISH_TRY_ASSIGN(auto cards, knowledge::CardBase::load());
+  BURNISH_TRY_ASSIGN(auto cards, knowledge::CardBase::load(card_folders(common, &workspace)));
   BURNISH_TRY_ASSIGN(auto rules, evidence::Rules::load());
   return Bench{std::move(device), std::move(cards), std::move(rules), make_observer(common)};
 }

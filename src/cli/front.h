@@ -27,6 +27,10 @@ struct Bench {
   std::unique_ptr<loop::Observer> observer;
   loop::Tools tools();
 };
+/// Where a team's own cards are: `knowledge.cards` of burnish.toml, then --cards. The last one goes
+/// before all.
+std::vector<fs::path> card_folders(const Common& common, const workspace::Workspace* workspace);
+
 /// The device is of the backend that speaks the kernel's language, unless --device says another.
 Result<Bench> open_bench(const Common& common, const workspace::Workspace& workspace);
 

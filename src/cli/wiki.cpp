@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/front.h"
 #include "cli/verbs.h"
+#include "knowledge/catalogue.h"
 #include "knowledge/lint.h"
 #include "knowledge/reference_folders.h"
 #include "loop/outcomes.h"
@@ -18,17 +19,13 @@ struct WikiOptions {
   std::string id;
   std::vector<std::string> words;
   std::string metrics = "docs/metrics.md";
-  std::vector<std::string> folders, references;
-  std::string layer = "L1";
+  std::vector<std::string> references;
+  std::string layer = "L1", finding;
   knowledge::Scope scope;
   std::string profile;
   std::int64_t limit = 10;
   bool full = false, brief = false, counts = false;
 };
-
-Result<knowledge::CardBase> load(const WikiOptions& options) {
-  return knowledge::CardBase::load({options.folders.begin(), options.folders.end()});
-}
 
 void show_hits(const Common& common, const std::vector<knowledge::Hit>& hits) {
   if (common.json)
@@ -37,10 +34,24 @@ void show_hits(const Common& common, const std::vector<knowledge::Hit>& hits) {
     print(knowledge::to_text(hits));
 }
 
-/// Whether the verb stands in a workspace, whose records and folders then count.
-bool in_workspace(const Common& common) {
+/// The workspace that the verb stands in, whose cards, records and folders then count; absent
+/// elsewhere.
+Result<std::optional<workspace::Workspace>> here(const Common& common) {
   std::error_code ignored;
-  return fs::is_regular_file(fs::path(common.folder) / "burnish.toml", ignored);
+  if (!fs::is_regular_file(fs::path(common.folder) / "burnish.toml", ignored))
+    return std::optional<workspace::Workspace>();
+  BURNISH_TRY_ASSIGN(auto workspace, open_to_read(common.folder));
+  return std::optional(std::move(workspace));
+}
+
+Result<knowledge::Catalogue> catalogue(const Common& common,
+                                       const std::optional<workspace::Workspace>& workspace) {
+  return knowledge::Catalogue::load(card_folders(common, workspace ? &*workspace : nullptr));
+}
+
+Result<knowledge::CardBase> all_cards(const Common& common,
+                                      const std::optional<workspace::Workspace>& workspace) {
+  return knowledge::CardBase::load(card_folders(common, workspace ? &*workspace : nullptr));
 }
 
 Result<std::vector<knowledge::Hit>> search_layers(const Common& common,
@@ -52,20 +63,32 @@ Result<std::vector<knowledge::Hit>> search_layers(const Common& common,
   if (std::find(layers.begin(), layers.end(), options.layer) == layers.end())
     return bad_input("there is no layer \"" + options.layer + "\"")
         .with_hint("L1: cards; L2: reference folders; all: one after the other");
+  if (!options.finding.empty()) {
+    if (!options.words.empty() || options.layer != "L1")
+      return bad_input("--finding takes no words and looks at cards alone")
+          .with_hint("search by text or by finding");
+    BURNISH_TRY_ASSIGN(const auto workspace, here(common));
+    BURNISH_TRY_ASSIGN(const auto base, all_cards(common, workspace));
+    BURNISH_TRY_ASSIGN(const auto rules, evidence::Rules::load());
+    BURNISH_TRY_ASSIGN(const auto finding, rules.finding(options.finding));
+    return base.search(finding, options.scope, static_cast<int>(options.limit));
+  }
+  if (options.words.empty())
+    return bad_input("there is nothing to search for")
+        .with_hint("give words, or a finding with --finding");
   const std::string text = join(options.words, " ");
   const int limit = static_cast<int>(options.limit);
+  BURNISH_TRY_ASSIGN(const auto workspace, here(common));
   std::vector<knowledge::Hit> hits;
   if (options.layer != "L2") {
-    BURNISH_TRY_ASSIGN(const auto base, load(options));
-    BURNISH_TRY_ASSIGN(hits, base.search(text, options.scope, limit));
+    BURNISH_TRY_ASSIGN(const auto cards, catalogue(common, workspace));
+    BURNISH_TRY_ASSIGN(hits, cards.search(text, options.scope, limit));
   }
   if (options.layer == "L1") return hits;
   std::vector<fs::path> folders(options.references.begin(), options.references.end());
-  if (in_workspace(common)) {
-    BURNISH_TRY_ASSIGN(const auto workspace, open_to_read(common.folder));
-    for (const auto& folder : workspace.task().reference_projects)
-      folders.push_back(workspace.folder() / folder);
-  }
+  if (workspace)
+    for (const auto& folder : workspace->task().reference_projects)
+      folders.push_back(workspace->folder() / folder);
   if (folders.empty() && options.layer == "L2")
     return bad_input("there are no reference folders to search")
         .with_hint("name one with --reference, or list them in reference_projects of burnish.toml");
@@ -114,15 +137,15 @@ Result<std::vector<Profiled>> read_profile(const fs::path& profile) {
 }
 
 Result<int> for_profile(const Common& common, const WikiOptions& options) {
-  BURNISH_TRY_ASSIGN(const auto base, load(options));
+  BURNISH_TRY_ASSIGN(const auto workspace, here(common));
+  BURNISH_TRY_ASSIGN(const auto base, all_cards(common, workspace));
   BURNISH_TRY_ASSIGN(const auto kernels, read_profile(options.profile));
   std::vector<knowledge::Outcome> history;
-  if (in_workspace(common)) {
-    BURNISH_TRY_ASSIGN(const auto workspace, open_to_read(common.folder));
+  if (workspace) {
     std::vector<std::string> complaints;
-    BURNISH_TRY_ASSIGN(const auto records, workspace.records());
+    BURNISH_TRY_ASSIGN(const auto records, workspace->records());
     BURNISH_TRY_ASSIGN(
-        history, loop::past_outcomes(workspace, records,
+        history, loop::past_outcomes(*workspace, records,
                                      kernels.empty() ? "" : kernels.front().device, complaints));
     for (const auto& complaint : complaints) say(common, complaint);
   }
@@ -144,25 +167,26 @@ void add_wiki(CommandLine& line, Common& common) {
   auto wiki = line.verb("wiki", "the knowledge base");
 
   auto index = wiki.verb("index", "a map of everything");
-  index.options("--cards", options->folders, "further folders of cards");
-  index.action([&common, options]() -> Result<int> {
-    BURNISH_TRY_ASSIGN(const auto base, load(*options));
+  index.action([&common]() -> Result<int> {
+    BURNISH_TRY_ASSIGN(const auto workspace, here(common));
+    BURNISH_TRY_ASSIGN(const auto cards, catalogue(common, workspace));
     if (!common.json) {
-      print(base.index());
+      print(cards.index());
       return 0;
     }
     Json results = Json::array();
-    for (const auto& card : base.cards())
-      results.push_back({{"id", card.id},
-                         {"title", card.title},
-                         {"category", card.category},
-                         {"kind", card.kind}});
+    for (const auto& page : cards.pages())
+      results.push_back({{"id", page.head.id},
+                         {"title", page.head.title},
+                         {"category", page.head.category},
+                         {"kind", page.head.kind}});
     print_json({{"results", results}});
     return 0;
   });
 
   auto search = wiki.verb("search", "cards and reference folders by text");
-  search.positionals("WORD", options->words, "what to look for").required();
+  search.positionals("WORD", options->words, "what to look for");
+  search.option("--finding", options->finding, "what answers a finding of this id");
   search.option("--vendor", options->scope.vendor, "nvidia, amd or cpu");
   search.option("--arch", options->scope.arch, "a target, family or product");
   search.option("--language", options->scope.language, "cuda, hip, opencl or triton");
@@ -172,7 +196,6 @@ void add_wiki(CommandLine& line, Common& common) {
   search.option("--layer", options->layer, "L1: cards (default); L2: reference folders; all");
   search.options("--reference", options->references, "a folder of kernels to learn from (L2)");
   search.option("--limit", options->limit, "results at most");
-  search.options("--cards", options->folders, "further folders of cards");
   search.action([&common, options]() -> Result<int> {
     BURNISH_TRY_ASSIGN(const auto hits, search_layers(common, *options));
     show_hits(common, hits);
@@ -183,12 +206,12 @@ void add_wiki(CommandLine& line, Common& common) {
   show.positional("ID", options->id, "the card").required();
   show.flag("--brief", options->brief, "its first paragraph and its links (default)");
   show.flag("--full", options->full, "all of it");
-  show.options("--cards", options->folders, "further folders of cards");
   show.action([&common, options]() -> Result<int> {
-    BURNISH_TRY_ASSIGN(const auto base, load(*options));
-    BURNISH_TRY_ASSIGN(
-        const std::string text,
-        base.show(options->id, options->full ? knowledge::Detail::full : knowledge::Detail::brief));
+    BURNISH_TRY_ASSIGN(const auto workspace, here(common));
+    BURNISH_TRY_ASSIGN(const auto cards, catalogue(common, workspace));
+    BURNISH_TRY_ASSIGN(const std::string text,
+                       cards.show(options->id, options->full ? knowledge::Detail::full
+                                                             : knowledge::Detail::brief));
     if (common.json)
       print_json({{"results", {{{"id", options->id}, {"text", text}}}}});
     else
@@ -200,15 +223,14 @@ void add_wiki(CommandLine& line, Common& common) {
   fitting.positional("PROFILE", options->profile, "profiles/v<N>, a profiler artefact, or code")
       .required();
   fitting.option("--limit", options->limit, "results at most");
-  fitting.options("--cards", options->folders, "further folders of cards");
   fitting.action([&common, options] { return for_profile(common, *options); });
 
   auto lint = wiki.verb("lint", "hold every card to form and physics");
   lint.option("--metrics", options->metrics, "the page that lists the metric names");
   lint.flag("--counts", options->counts, "print how many cards there are instead");
-  lint.options("--cards", options->folders, "further folders of cards");
   lint.action([&common, options]() -> Result<int> {
-    BURNISH_TRY_ASSIGN(const auto base, load(*options));
+    BURNISH_TRY_ASSIGN(const auto workspace, here(common));
+    BURNISH_TRY_ASSIGN(const auto base, all_cards(common, workspace));
     if (options->counts) {
       BURNISH_TRY_ASSIGN(const std::string text, knowledge::counts(base));
       print(text);

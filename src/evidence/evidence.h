@@ -72,6 +72,9 @@ class Rules {
 
   Verdicts evaluate(const Subject& subject) const;
   std::vector<std::string> ids() const;
+  /// What a rule would find: what needs no profile, so without bound, sentence and place. Errors:
+  /// bad_input for an unknown id, with the nearest.
+  Result<Finding> finding(const std::string& id) const;
   /// Every metric name that some rule reads; the lint holds it against what readers produce.
   std::vector<std::string> metrics() const;
 

@@ -416,6 +416,25 @@ std::vector<std::string> Rules::ids() const {
   return ids;
 }
 
+Result<Finding> Rules::finding(const std::string& id) const {
+  for (const Rule& rule : state_->rules) {
+    if (rule.id != id) continue;
+    Finding finding;
+    finding.id = rule.id;
+    finding.category = rule.category;
+    finding.severity = rule.severity;
+    finding.evidence = rule.needs;
+    finding.action = rule.action;
+    finding.cards = rule.cards;
+    finding.source = rule.source;
+    return finding;
+  }
+  const auto near = nearest(id, ids());
+  return bad_input(fmt::format("no rule has the finding '{}'", id))
+      .with_hint(near ? fmt::format("did you mean '{}'?", *near)
+                      : "`burnish evidence` prints the findings of a profile");
+}
+
 std::vector<std::string> Rules::metrics() const {
   std::set<std::string> names;
   for (const Rule& rule : state_->rules) {

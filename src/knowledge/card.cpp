@@ -66,7 +66,7 @@ int compute_capability(std::string_view arch) {
 
 }  // namespace
 
-std::string Card::first_paragraph() const {
+std::string first_paragraph(std::string_view body) {
   std::string out;
   for (const std::string_view raw : split_lines(body)) {
     const std::string_view line = trim(raw);

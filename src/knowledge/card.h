@@ -32,19 +32,26 @@ struct Applies {
   std::vector<std::string> family;    ///< operator families: gemm, attention, stencil, …
 };
 
-/// One page of the knowledge base: Markdown with TOML front matter between two lines of `+++`.
-struct Card {
+/// What search and listing read of a card.
+struct CardHead {
   std::string id;    ///< kebab-case, the file's stem
   std::string kind;  ///< card_kinds()
   std::string title;
   std::string category;  ///< design §5; may be empty for references and architectures
   Applies applies;
+  std::vector<std::string> against;  ///< pitfalls: the techniques that they warn of
+};
+
+/// The paragraph of a card's body that stands alone.
+std::string first_paragraph(std::string_view body);
+
+/// One page of the knowledge base: Markdown with TOML front matter between two lines of `+++`.
+struct Card : CardHead {
   std::vector<Trigger> triggers;
   std::string effect, bound, cost;
   std::vector<std::string> risks;
   std::vector<Signature> signature;
-  std::vector<std::string> links;    ///< ids of other cards
-  std::vector<std::string> against;  ///< pitfalls: the techniques that they warn of
+  std::vector<std::string> links;  ///< ids of other cards
   std::string lost,
       retract;  ///< pitfalls: when it lost, and what evidence would take the card back
   std::vector<std::string> sources;  ///< keys of sources.toml, with " § section" when it has one
@@ -53,8 +60,7 @@ struct Card {
   int body_line = 1;   ///< where the body begins in the file
   std::string origin;  ///< "burnish", or the folder that the card was read from
 
-  /// The paragraph that stands alone.
-  std::string first_paragraph() const;
+  std::string first_paragraph() const { return knowledge::first_paragraph(body); }
 };
 
 /// technique, pitfall, reference, architecture.

@@ -8,52 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/data.h"
 #include "base/text.h"
-#include "hardware/spec.h"
-#include "knowledge/search_index.h"
+#include "knowledge/applicability.h"
 
 namespace burnish::knowledge {
 namespace {
 
 bool has(const std::vector<std::string>& list, std::string_view item) {
   return std::find(list.begin(), list.end(), item) != list.end();
-}
-
-std::size_t kind_rank(const std::string& kind) {
-  const auto& kinds = card_kinds();
-  return static_cast<std::size_t>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
-}
-
-/// How far a card holds where the question was asked: 0 not at all, 0.5 when it cannot be known.
-struct Applicability {
-  double weight = 1;
-  std::string scope;
-};
-
-/// `target` may be a family alone (arch empty).
-Applicability applicability(const Card& card, const std::string& vendor, const Target* target) {
-  const Applies& applies = card.applies;
-  if (applies.vendor.empty() && applies.arch.empty()) return {1, "any target"};
-  if (vendor.empty() && !target)
-    return {0.5, "target unknown; holds on " + join(applies.vendor, ", ")};
-  const std::string& known_vendor = target ? target->vendor : vendor;
-  if (!applies.vendor.empty() && !has(applies.vendor, known_vendor)) return {0, ""};
-  if (applies.arch.empty()) return {1, known_vendor};
-  if (!target) return {0.5, "target unknown; holds on " + join(applies.arch, ", ")};
-  for (const std::string& entry : applies.arch) {
-    if (target->arch.empty()) {
-      // Asked for a family: any target of the family will do.
-      for (const Target& member : targets()) {
-        if (member.family == target->family && covers(entry, member).value_or(false)) {
-          return {1, target->family};
-        }
-      }
-    } else if (covers(entry, *target).value_or(false)) {
-      return {1, target->arch};
-    }
-  }
-  return {0, ""};
 }
 
 std::optional<Target> target_of(const evidence::Subject& subject) {
@@ -112,30 +74,12 @@ double fared(const std::string& id, const std::vector<Outcome>& history, std::st
   return 2 * (successes + 1) / (weights + 2);
 }
 
-std::string source_text(const std::string& cited, const hardware::Sources& sources) {
-  const std::size_t colon = cited.find(": ");
-  const std::string key = cited.substr(0, colon);
-  const std::string section = colon == std::string::npos ? "" : cited.substr(colon + 2);
-  const hardware::Source* source = sources.find(key);
-  return source ? source->text(section) : cited;
-}
-
-std::string list_line(const std::string& label, const std::vector<std::string>& items) {
-  return items.empty() ? "" : fmt::format("{}: {}\n", label, join(items, ", "));
-}
-
-std::string text_line(const std::string& label, const std::string& text) {
-  return text.empty() ? "" : fmt::format("{}: {}\n", label, text);
-}
-
 }  // namespace
 
 struct CardBase::State {
-  std::vector<Card> cards;
-  std::map<std::string, std::size_t, std::less<>> by_id;
-  std::map<std::string, std::vector<std::string>> warnings;  ///< technique → pitfalls against it
+  Catalogue catalogue;
+  std::vector<Card> cards;  ///< in the order of the catalogue's pages
   hardware::Sources sources;
-  std::unique_ptr<SearchIndex> index;
 };
 
 CardBase::CardBase(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -144,323 +88,55 @@ CardBase& CardBase::operator=(CardBase&&) noexcept = default;
 CardBase::~CardBase() = default;
 
 Result<CardBase> CardBase::make(std::vector<Card> cards, hardware::Sources sources) {
-  auto state = std::make_unique<State>();
-  state->sources = std::move(sources);
-  std::map<std::string, std::size_t> last;
-  for (std::size_t i = 0; i < cards.size(); ++i) {
-    const Card& card = cards[i];
-    const auto [earlier, fresh] = last.insert({card.id, i});
-    if (fresh) continue;
-    const Card& other = cards[earlier->second];
-    if (other.origin == card.origin) {
-      return bad_input(fmt::format("the card '{}' is there twice", card.id))
-          .at({card.file, 1, 0})
-          .with_hint(fmt::format("the other one is {}", other.file));
-    }
-    earlier->second = i;
-  }
-  for (const auto& [id, i] : last) state->cards.push_back(std::move(cards[i]));
-  std::stable_sort(state->cards.begin(), state->cards.end(), [](const Card& a, const Card& b) {
-    const auto key = [](const Card& card) {
-      return std::make_tuple(kind_rank(card.kind), std::cref(card.category), std::cref(card.id));
+  std::vector<Page> pages;
+  for (const Card& card : cards) pages.push_back(page_of(card));
+  BURNISH_TRY_ASSIGN(Catalogue catalogue, Catalogue::make(std::move(pages)));
+  std::vector<Card> sorted;
+  for (const Page& page : catalogue.pages()) {
+    const auto same = [&](const Card& card) {
+      return card.id == page.head.id && card.file == page.file && card.origin == page.origin;
     };
-    return key(a) < key(b);
-  });
-  for (std::size_t i = 0; i < state->cards.size(); ++i) {
-    state->by_id[state->cards[i].id] = i;
-    for (const std::string& id : state->cards[i].against) {
-      state->warnings[id].push_back(state->cards[i].id);
-    }
+    sorted.push_back(*std::find_if(cards.begin(), cards.end(), same));
   }
-  return CardBase(std::move(state));
+  return CardBase(
+      std::make_unique<State>(State{std::move(catalogue), std::move(sorted), std::move(sources)}));
 }
 
 Result<CardBase> CardBase::load(const std::vector<fs::path>& extra_folders) {
-  BURNISH_TRY_ASSIGN(hardware::Sources sources, hardware::Sources::load());
-  BURNISH_TRY_ASSIGN(const std::vector<DataFile> files, data_files("knowledge/"));
+  BURNISH_TRY_ASSIGN(Catalogue catalogue, Catalogue::load(extra_folders));
+  BURNISH_TRY_ASSIGN(hardware::Sources sources, catalogue.sources());
   std::vector<Card> cards;
-  for (const DataFile& file : files) {
-    if (!file.name.ends_with(".md")) continue;
-    BURNISH_TRY_ASSIGN(Card card, parse_card(file.content, file.origin));
-    card.origin = "burnish";
+  for (const Page& page : catalogue.pages()) {
+    BURNISH_TRY_ASSIGN(Card card, parse_card(page.text, page.file));
+    card.origin = page.origin;
     cards.push_back(std::move(card));
   }
-  for (const fs::path& folder : extra_folders) {
-    std::error_code failure;
-    std::vector<fs::path> paths;
-    for (fs::recursive_directory_iterator entry(folder, failure), end; !failure && entry != end;
-         entry.increment(failure)) {
-      if (entry->is_regular_file(failure)) paths.push_back(entry->path());
-    }
-    if (failure) {
-      return bad_input(
-                 fmt::format("cannot read the cards of {}: {}", folder.string(), failure.message()))
-          .with_hint("knowledge folders are laid out like data/knowledge");
-    }
-    std::sort(paths.begin(), paths.end());
-    for (const fs::path& path : paths) {
-      const bool is_sources = path.filename() == "sources.toml";
-      if (!is_sources && path.extension() != ".md") continue;
-      BURNISH_TRY_ASSIGN(const std::string text, real_file_system().read(path, 1u << 20));
-      if (is_sources) {
-        BURNISH_TRY(sources.add(text, path.string()));
-        continue;
-      }
-      // Notes without front matter (a README) are no cards.
-      if (!std::string_view(text).starts_with("+++")) continue;
-      BURNISH_TRY_ASSIGN(Card card, parse_card(text, path.string()));
-      card.origin = folder.string();
-      cards.push_back(std::move(card));
-    }
-  }
-  return make(std::move(cards), std::move(sources));
+  return CardBase(
+      std::make_unique<State>(State{std::move(catalogue), std::move(cards), std::move(sources)}));
 }
 
 const std::vector<Card>& CardBase::cards() const { return state_->cards; }
 const hardware::Sources& CardBase::sources() const { return state_->sources; }
 
 const Card* CardBase::find(std::string_view id) const {
-  const auto found = state_->by_id.find(id);
-  return found == state_->by_id.end() ? nullptr : &state_->cards[found->second];
+  const auto at = state_->catalogue.find(id);
+  return at ? &state_->cards[*at] : nullptr;
 }
 
-std::string CardBase::index() const {
-  struct Group {
-    std::string heading;
-    std::vector<std::string> ids;
-  };
-  std::vector<Group> groups;
-  for (const Card& card : state_->cards) {
-    const std::string heading =
-        fmt::format("{}{}{}", card.kind, card.category.empty() ? "" : " / ", card.category);
-    if (groups.empty() || groups.back().heading != heading) groups.push_back({heading, {}});
-    groups.back().ids.push_back(card.id);
-  }
-  const std::string head = fmt::format(
-      "{} cards. `wiki show ID` prints one, `--full` all of it; `wiki search WORDS` and `wiki for` "
-      "find.\n",
-      state_->cards.size());
-  // As many ids a group as fit: the largest cut-off that keeps the whole under the limit.
-  const auto render = [&](std::size_t most) {
-    std::string out = head;
-    for (const Group& group : groups) {
-      out += group.heading + ":";
-      for (std::size_t i = 0; i < std::min(most, group.ids.size()); ++i) out += " " + group.ids[i];
-      if (group.ids.size() > most) out += fmt::format(" … {} more", group.ids.size() - most);
-      out += "\n";
-    }
-    return out;
-  };
-  std::size_t most = state_->cards.size();
-  std::string out = render(most);
-  while (out.size() > kIndexLimit && most > 0) {
-    most = most > 8 ? most * 3 / 4 : most - 1;
-    out = render(most);
-  }
-  return out;
-}
+std::string CardBase::index() const { return state_->catalogue.index(); }
 
 Result<std::string> CardBase::show(const std::string& id, Detail detail) const {
-  const Card* card = find(id);
-  if (!card) {
-    std::vector<std::string> ids;
-    for (const Card& known : state_->cards) ids.push_back(known.id);
-    const auto near = nearest(id, ids);
-    return bad_input(fmt::format("there is no card '{}'", id))
-        .with_hint(near ? fmt::format("did you mean '{}'?", *near) : "`wiki index` lists them");
-  }
-  std::string out = fmt::format("# {}\n\n", card->title);
-  std::vector<std::string> facts = {"`" + card->id + "`", card->kind};
-  if (!card->category.empty()) facts.push_back(card->category);
-  std::vector<std::string> where = card->applies.vendor;
-  where.insert(where.end(), card->applies.arch.begin(), card->applies.arch.end());
-  facts.push_back(where.empty() ? "any target" : join(where, " "));
-  if (!card->applies.language.empty()) facts.push_back(join(card->applies.language, " "));
-  if (!card->applies.family.empty()) facts.push_back(join(card->applies.family, " "));
-  if (card->origin != "burnish") facts.push_back("from " + card->origin);
-  out += join(facts, " · ") + "\n\n";
-  std::vector<std::string> cautions;
-  if (const auto found = state_->warnings.find(id); found != state_->warnings.end()) {
-    cautions = found->second;
-  }
-  if (detail == Detail::brief) {
-    out += card->first_paragraph() + "\n\n";
-  } else {
-    out += card->body + "\n\n";
-    for (const Trigger& trigger : card->triggers) {
-      out += fmt::format("Trigger: `{}`{}{}\n", trigger.when.text(),
-                         trigger.text.empty() ? "" : ": ", trigger.text);
-    }
-  }
-  out += text_line("Effect", card->effect) + text_line("Bound", card->bound);
-  if (detail == Detail::full) {
-    out += text_line("Cost", card->cost) + text_line("Lost when", card->lost) +
-           text_line("Retract when", card->retract);
-    for (const std::string& risk : card->risks) out += text_line("Risk", risk);
-    std::vector<std::string> signs;
-    for (const Signature& sign : card->signature)
-      signs.push_back(sign.metric + " " + sign.direction);
-    out += list_line("Expected in the diff", signs);
-  }
-  out += list_line("Warns of", card->against) + list_line("Pitfalls", cautions) +
-         list_line("See also", card->links);
-  if (detail == Detail::full) {
-    for (const std::string& cited : card->sources) {
-      out += text_line("Source", source_text(cited, state_->sources));
-    }
-  }
-  return out;
+  BURNISH_TRY_ASSIGN(const std::size_t at, state_->catalogue.require(id));
+  return show_text(state_->cards[at], state_->catalogue.warnings(id), state_->sources, detail);
 }
-
-namespace {
-
-/// The scope with everything that it names known, and its target resolved.
-struct Resolved {
-  Scope scope;
-  std::optional<Target> target;
-};
-
-Error unknown_of(const std::string& what, const std::string& value,
-                 const std::vector<std::string>& known) {
-  const auto near = nearest(value, known);
-  return bad_input(fmt::format("'{}' is an unknown {}", value, what))
-      .with_hint(near ? fmt::format("did you mean '{}'?", *near) : "known: " + join(known, ", "));
-}
-
-Result<Resolved> resolve(const Scope& scope, const std::vector<Card>& cards) {
-  Resolved out{scope, std::nullopt};
-  static const std::vector<std::string> vendors = {"nvidia", "amd", "cpu"};
-  static const std::vector<std::string> languages = {"cuda", "hip", "opencl", "triton"};
-  if (!scope.vendor.empty() && !has(vendors, scope.vendor)) {
-    return unknown_of("vendor", scope.vendor, vendors);
-  }
-  if (!scope.language.empty() && !has(languages, scope.language)) {
-    return unknown_of("language", scope.language, languages);
-  }
-  if (!scope.kind.empty() && !has(card_kinds(), scope.kind)) {
-    return unknown_of("kind of card", scope.kind, card_kinds());
-  }
-  if (!scope.category.empty() && !has(evidence::categories(), scope.category)) {
-    return unknown_of("category", scope.category, evidence::categories());
-  }
-  if (!scope.family.empty()) {
-    std::vector<std::string> families;
-    for (const Card& card : cards) {
-      for (const std::string& family : card.applies.family) {
-        if (!has(families, family)) families.push_back(family);
-      }
-    }
-    if (!has(families, scope.family)) return unknown_of("operator family", scope.family, families);
-  }
-  if (!scope.arch.empty()) {
-    const std::string arch = to_lower(scope.arch);
-    for (const Target& target : targets()) {
-      if (target.family == arch && target.arch != arch)
-        out.target = Target{"", arch, target.vendor};
-    }
-    if (!out.target) {
-      Result<Target> target = find_target(arch);
-      if (!target) {
-        // A product name is as good as its target.
-        const Result<hardware::Spec> spec = hardware::find_spec(scope.arch);
-        if (!spec) return std::move(target.error());
-        target = find_target(spec->arch);
-        if (!target) return std::move(target.error());
-      }
-      out.target = *target;
-    }
-    if (!scope.vendor.empty() && scope.vendor != out.target->vendor) {
-      return bad_input(fmt::format("'{}' is no target of {}", scope.arch, scope.vendor))
-          .with_hint(fmt::format("it is one of {}", out.target->vendor));
-    }
-  }
-  return out;
-}
-
-/// Empty when the card is outside.
-std::string scope_of(const Card& card, const Resolved& resolved) {
-  const Scope& scope = resolved.scope;
-  if (!scope.kind.empty() && card.kind != scope.kind) return "";
-  if (!scope.category.empty() && card.category != scope.category) return "";
-  if (!scope.language.empty() && !card.applies.language.empty() &&
-      !has(card.applies.language, scope.language)) {
-    return "";
-  }
-  if (!scope.family.empty() && !card.applies.family.empty() &&
-      !has(card.applies.family, scope.family)) {
-    return "";
-  }
-  if (scope.vendor.empty() && !resolved.target) {
-    std::vector<std::string> where =
-        card.applies.arch.empty() ? card.applies.vendor : card.applies.arch;
-    return where.empty() ? "any target" : join(where, ", ");
-  }
-  const Applicability where =
-      applicability(card, scope.vendor, resolved.target ? &*resolved.target : nullptr);
-  if (where.weight == 0) return "";
-  return where.weight < 1 ? join(card.applies.arch, ", ") : where.scope;
-}
-
-Hit hit_of(const Card& card) {
-  Hit hit;
-  hit.id = card.id;
-  hit.title = card.title;
-  hit.category = card.category;
-  hit.kind = card.kind;
-  hit.origin = card.origin;
-  return hit;
-}
-
-}  // namespace
 
 Result<std::vector<Hit>> CardBase::list(const Scope& scope) const {
-  BURNISH_TRY_ASSIGN(const Resolved resolved, resolve(scope, state_->cards));
-  std::vector<Hit> out;
-  for (const Card& card : state_->cards) {
-    Hit hit = hit_of(card);
-    hit.scope = scope_of(card, resolved);
-    hit.why = card.first_paragraph();
-    if (!hit.scope.empty()) out.push_back(std::move(hit));
-  }
-  return out;
+  return state_->catalogue.list(scope);
 }
 
 Result<std::vector<Hit>> CardBase::search(const std::string& text, const Scope& scope, int limit,
                                           Widen widen) const {
-  BURNISH_TRY_ASSIGN(const Resolved resolved, resolve(scope, state_->cards));
-  if (!state_->index) {
-    BURNISH_TRY_ASSIGN(SearchIndex index, SearchIndex::build(state_->cards));
-    state_->index = std::make_unique<SearchIndex>(std::move(index));
-  }
-  BURNISH_TRY_ASSIGN(const std::vector<TextMatch> matches, state_->index->search(text));
-  std::vector<Hit> inside;
-  std::vector<Hit> outside;
-  for (const TextMatch& match : matches) {
-    const Card& card = state_->cards[match.card];
-    Hit hit = hit_of(card);
-    hit.score = match.score;
-    hit.why = match.why;
-    hit.scope = scope_of(card, resolved);
-    if (!hit.scope.empty()) {
-      inside.push_back(std::move(hit));
-    } else {
-      std::vector<std::string> where =
-          card.applies.arch.empty() ? card.applies.vendor : card.applies.arch;
-      hit.scope = "outside the scope: " +
-                  (where.empty() ? card.kind + " / " + card.category : join(where, ", "));
-      outside.push_back(std::move(hit));
-    }
-  }
-  std::vector<Hit>& out = inside.empty() && widen == Widen::when_empty ? outside : inside;
-  if (limit > 0 && out.size() > static_cast<std::size_t>(limit)) {
-    out.resize(static_cast<std::size_t>(limit));
-  }
-  for (Hit& hit : out) {
-    if (const auto found = state_->warnings.find(hit.id); found != state_->warnings.end()) {
-      hit.cautions = found->second;
-    }
-  }
-  return std::move(out);
+  return state_->catalogue.search(text, scope, limit, widen);
 }
 
 namespace {
@@ -542,9 +218,10 @@ std::vector<Hit> CardBase::for_finding(const evidence::Finding& finding,
   for (const std::string& id : finding.cards) {
     const Card* card = find(id);
     if (!card) continue;
-    const Applicability where = applicability(*card, subject.vendor, target ? &*target : nullptr);
+    const Applicability where =
+        applicability(card->applies, subject.vendor, target ? &*target : nullptr);
     if (where.weight == 0) continue;
-    Hit hit = hit_of(*card);
+    Hit hit = hit_of(*card, card->origin);
     hit.scope = where.scope;
     hit.why = fmt::format("named by the rule {}", finding.id);
     hit.score = share * where.weight * fared(card->id, history, hit.why);
@@ -553,9 +230,10 @@ std::vector<Hit> CardBase::for_finding(const evidence::Finding& finding,
   for (const Card& card : state_->cards) {
     if (card.category != finding.category || has(finding.cards, card.id)) continue;
     if (card.kind != "technique" && card.kind != "pitfall") continue;
-    const Applicability where = applicability(card, subject.vendor, target ? &*target : nullptr);
+    const Applicability where =
+        applicability(card.applies, subject.vendor, target ? &*target : nullptr);
     if (where.weight == 0) continue;
-    Hit hit = hit_of(card);
+    Hit hit = hit_of(card, card.origin);
     hit.scope = where.scope;
     if (const auto fired = loudest(card, subject.metrics, {finding})) {
       hit.score = 0.9 * fired->strength * share * where.weight;
@@ -579,12 +257,10 @@ std::vector<Hit> CardBase::for_finding(const evidence::Finding& finding,
   named.insert(named.end(), std::make_move_iterator(fitting.begin()),
                std::make_move_iterator(fitting.end()));
   for (Hit& hit : named) {
-    const auto found = state_->warnings.find(hit.id);
-    if (found == state_->warnings.end()) continue;
-    for (const std::string& id : found->second) {
+    for (const std::string& id : state_->catalogue.warnings(hit.id)) {
       const Card* pitfall = find(id);
       const Applicability there =
-          applicability(*pitfall, subject.vendor, target ? &*target : nullptr);
+          applicability(pitfall->applies, subject.vendor, target ? &*target : nullptr);
       if (there.weight > 0 && !spoken_against(*pitfall, subject.metrics))
         hit.cautions.push_back(id);
     }
@@ -625,6 +301,25 @@ constexpr double kFamilyUnknown = 0.7;  // evidence does not tell the operator f
 
 }  // namespace
 
+Result<std::vector<Hit>> CardBase::search(const evidence::Finding& finding, const Scope& scope,
+                                          int limit, Widen widen) const {
+  BURNISH_TRY_ASSIGN(const std::vector<Hit> listed, list(scope));
+  evidence::Finding unbounded = finding;
+  unbounded.headroom = HUGE_VAL;
+  std::vector<Hit> inside, outside;
+  for (Hit& hit : for_finding(unbounded, {{}, scope.vendor, scope.arch})) {
+    const auto same = std::find_if(listed.begin(), listed.end(),
+                                   [&](const Hit& one) { return one.id == hit.id; });
+    const bool in = same != listed.end();
+    hit.scope = in ? same->scope : "outside the scope: " + hit.scope;
+    (in ? inside : outside).push_back(std::move(hit));
+  }
+  auto& out = inside.empty() && widen == Widen::when_empty ? outside : inside;
+  if (limit > 0 && out.size() > static_cast<std::size_t>(limit))
+    out.resize(static_cast<std::size_t>(limit));
+  return std::move(out);
+}
+
 std::vector<Hit> CardBase::for_evidence(const evidence::Subject& subject,
                                         const evidence::Verdicts& verdicts,
                                         const std::vector<Outcome>& history, int limit) const {
@@ -634,7 +329,8 @@ std::vector<Hit> CardBase::for_evidence(const evidence::Subject& subject,
   std::vector<Hit> out;
   for (const Card& card : state_->cards) {
     if (card.kind != "technique") continue;
-    const Applicability where = applicability(card, subject.vendor, target ? &*target : nullptr);
+    const Applicability where =
+        applicability(card.applies, subject.vendor, target ? &*target : nullptr);
     if (where.weight == 0) continue;
     const bool capped = ceiling && keeps_the_launch(card.category);
     const double against = spoken_against(card, metrics) ? kSpokenAgainst : 1;
@@ -660,18 +356,16 @@ std::vector<Hit> CardBase::for_evidence(const evidence::Subject& subject,
       consider(fired->strength, fired->headroom, trigger_text(*fired->trigger));
     }
     if (best <= 0) continue;
-    Hit hit = hit_of(card);
+    Hit hit = hit_of(card, card.origin);
     hit.scope = where.scope;
     hit.why = why;
     hit.score = best * where.weight * (card.applies.family.empty() ? 1 : kFamilyUnknown) *
                 fared(card.id, history, hit.why);
-    if (const auto found = state_->warnings.find(card.id); found != state_->warnings.end()) {
-      for (const std::string& id : found->second) {
-        const Card* pitfall = find(id);
-        const Applicability there =
-            applicability(*pitfall, subject.vendor, target ? &*target : nullptr);
-        if (there.weight > 0 && !spoken_against(*pitfall, metrics)) hit.cautions.push_back(id);
-      }
+    for (const std::string& id : state_->catalogue.warnings(card.id)) {
+      const Card* pitfall = find(id);
+      const Applicability there =
+          applicability(pitfall->applies, subject.vendor, target ? &*target : nullptr);
+      if (there.weight > 0 && !spoken_against(*pitfall, metrics)) hit.cautions.push_back(id);
     }
     out.push_back(std::move(hit));
   }

@@ -11,33 +11,9 @@
 #include "base/json.h"
 #include "base/statistics.h"
 #include "evidence/evidence.h"
-#include "hardware/sources.h"
-#include "knowledge/card.h"
+#include "knowledge/catalogue.h"
 
 namespace burnish::knowledge {
-
-/// What to look at. Empty fields are open; a value that nothing is known of is an error that names
-/// near ones, so that a slip never answers with everything.
-struct Scope {
-  std::string vendor;    ///< nvidia, amd, cpu
-  std::string arch;      ///< a target (gfx942), a family (cdna3), or a product with a hardware card
-  std::string language;  ///< cuda, hip, opencl, triton
-  std::string family;    ///< an operator family
-  std::string category;
-  std::string kind;
-};
-
-/// One answer. `scope` says how the card stands to what was asked: "gfx942", "any target", or
-/// "outside the scope: …" for a widened answer.
-struct Hit {
-  std::string id, title, category, kind;
-  double score = 0;
-  std::string scope;
-  std::string why;
-  std::vector<std::string> cautions;  ///< pitfalls that warn of this card
-  std::string origin;
-  std::string layer = "L1";  ///< L1 cards, L2 files of reference folders
-};
 
 /// How a card fared when it was tried: one record of a workspace or of a shared store.
 struct Outcome {
@@ -52,16 +28,10 @@ struct Outcome {
   double weight = 1;
 };
 
-enum class Detail { brief, full };
-enum class Widen { no, when_empty };
-
-/// The cards, and search over them. Search needs an index in memory that is built at the first
-/// search. Not thread-safe.
+/// The cards, each parsed and checked, and ranked by what a profile shows. Not thread-safe.
 class CardBase {
  public:
-  /// The compiled-in cards ($BURNISH_DATA before them), then the folders in order, each laid out
-  /// like data/knowledge (any *.md below it, and its sources.toml). A later card of the same id
-  /// wins and carries its folder as origin. Errors are located.
+  /// As Catalogue::load(); every card is parsed.
   static Result<CardBase> load(const std::vector<fs::path>& extra_folders = {});
   static Result<CardBase> make(std::vector<Card> cards, hardware::Sources sources);
   CardBase(CardBase&&) noexcept;
@@ -72,22 +42,17 @@ class CardBase {
   const hardware::Sources& sources() const;
   const Card* find(std::string_view id) const;
 
-  /// A map of everything by kind and category, at most kIndexLimit bytes (about 2,000 tokens): when
-  /// there are too many cards, categories show how many more they hold.
+  // As a Catalogue does.
   std::string index() const;
-  static constexpr std::size_t kIndexLimit = 8000;
-
-  /// Every card in the scope, in the order of cards(); what `wiki index --json` prints.
+  static constexpr std::size_t kIndexLimit = Catalogue::kIndexLimit;
   Result<std::vector<Hit>> list(const Scope& scope) const;
-
-  /// Errors: bad_input for an unknown id, with near ones.
   Result<std::string> show(const std::string& id, Detail detail) const;
-
-  /// Full-text search, best first (BM25 over title, triggers and text; whole identifiers, their
-  /// parts and prefixes; a word that no card holds is read as the nearest one, and the answer says
-  /// so).
   Result<std::vector<Hit>> search(const std::string& text, const Scope& scope, int limit = 10,
                                   Widen widen = Widen::when_empty) const;
+
+  /// Those for a finding that no profile bounds yet, best first.
+  Result<std::vector<Hit>> search(const evidence::Finding& finding, const Scope& scope,
+                                  int limit = 10, Widen widen = Widen::when_empty) const;
 
   /// The cards that the finding's rule names, in its order; then those of the same category with a
   /// trigger that holds on the subject or reads the finding's evidence. Cards that fared badly

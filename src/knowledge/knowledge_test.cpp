@@ -4,8 +4,10 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/text.h"
+#include "hardware/spec.h"
 #include "knowledge/lint.h"
 #include "knowledge/search_index.h"
 
@@ -181,11 +183,53 @@ TEST(Knowledge, LintIsClean) {
   for (const Complaint& complaint : *complaints) ADD_FAILURE() << complaint.to_string();
 }
 
+TEST(Knowledge, CoversWhatItPromises) {
+  std::map<std::string, int> kinds;
+  std::set<std::string> families, architectures;
+  for (const Card& card : base().cards()) {
+    ++kinds[card.kind];
+    if (card.kind == "reference")
+      families.insert(card.applies.family.begin(), card.applies.family.end());
+    if (card.kind == "architecture") architectures.insert(card.id);
+  }
+  EXPECT_GE(kinds["technique"], 90);
+  EXPECT_GE(kinds["pitfall"], 30);
+  for (const char* family :
+       {"gemm", "attention", "normalisation", "softmax", "top-k", "convolution", "scan",
+        "transpose", "reduction", "histogram", "quantised-gemm", "moe"})
+    EXPECT_THAT(families, Contains(family));
+  for (const char* architecture : {"ampere", "ada", "hopper", "blackwell", "cdna2", "cdna3",
+                                   "cdna4", "rdna3", "rdna4", "opencl-cpu"})
+    EXPECT_THAT(architectures, Contains(architecture));
+  for (const char* product :
+       {"a100-sxm4-40gb", "a100-sxm4-80gb", "h100-sxm",  "h100-pcie", "h200",   "h20",    "l4",
+        "l40s",           "rtx-4090",       "rtx-5090",  "b200",      "b300",   "gb10",   "mi210",
+        "mi250x",         "mi300x",         "mi300a",    "mi308x",    "mi325x", "mi350x", "mi355x",
+        "rx-7900-xtx",    "rx-9070-xt",     "opencl-cpu"}) {
+    const auto spec = hardware::find_spec(product);
+    ASSERT_TRUE(spec) << spec.error().to_string();
+    EXPECT_EQ(spec->id, product);
+  }
+}
+
 TEST(Knowledge, IndexFitsASmallWindow) {
   const std::string index = base().index();
   EXPECT_LE(index.size(), CardBase::kIndexLimit);
   EXPECT_THAT(index, HasSubstr("swizzle-shared-memory"));
-  EXPECT_THAT(index, HasSubstr("technique / bank-conflicts"));
+  EXPECT_THAT(index, HasSubstr("\ntechnique\n"));
+  EXPECT_THAT(index, HasSubstr("\nbank-conflicts: lds-phase-table "));
+  // However many there are.
+  std::vector<Card> many;
+  for (int i = 0; i < 5000; ++i) {
+    Card card = *parse_card(kCard, "a-card.md");
+    card.id += std::to_string(i);
+    card.file = card.id + ".md";
+    many.push_back(std::move(card));
+  }
+  const auto crowd = CardBase::make(std::move(many), {});
+  ASSERT_TRUE(crowd);
+  EXPECT_LE(crowd->index().size(), CardBase::kIndexLimit);
+  EXPECT_THAT(crowd->index(), HasSubstr(" more\n"));
 }
 
 TEST(Knowledge, ShowIsLayered) {
@@ -298,6 +342,32 @@ TEST(ForFinding, NamedCardsFirstThenFittingOnesOfTheCategory) {
   EXPECT_THAT(hits[0].why, HasSubstr("shared-bank-conflicts"));
   EXPECT_THAT(ids(hits), Contains("swizzle-shared-memory"));
   EXPECT_THAT(ids(hits), Not(Contains("lds-phase-table")));  // another vendor's
+}
+
+TEST(Search, ByFindingWithinAScope) {
+  const auto rules = evidence::Rules::load();
+  ASSERT_TRUE(rules);
+  const auto finding = rules->finding("shared-bank-conflicts");
+  ASSERT_TRUE(finding) << finding.error().to_string();
+  Scope scope;
+  scope.arch = "sm_90a";
+  const auto hits = base().search(*finding, scope);
+  ASSERT_TRUE(hits);
+  ASSERT_FALSE(hits->empty());
+  EXPECT_EQ(hits->front().id, finding->cards.front());
+  EXPECT_GT(hits->front().score, 0);
+  EXPECT_THAT(ids(*hits), Not(Contains("lds-phase-table")));
+  scope.arch = "sm_93";
+  EXPECT_FALSE(base().search(*finding, scope));
+  scope = {};
+  scope.kind = "reference";
+  EXPECT_THAT(*base().search(*finding, scope, 10, Widen::no), IsEmpty());
+  const auto widened = base().search(*finding, scope);
+  ASSERT_TRUE(widened && !widened->empty());
+  for (const Hit& hit : *widened) EXPECT_THAT(hit.scope, HasSubstr("outside the scope"));
+  const auto slip = rules->finding("shared-bank-conflict");
+  ASSERT_FALSE(slip);
+  EXPECT_THAT(slip.error().hint, HasSubstr("shared-bank-conflicts"));
 }
 
 TEST(ForEvidence, RanksByStrengthHeadroomApplicabilityAndHistory) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "base/data.h"
@@ -15,8 +14,6 @@ namespace burnish::knowledge {
 namespace {
 
 constexpr std::size_t kFirstParagraphLimit = 700;  // bytes; what a reader takes in at one glance
-constexpr std::size_t kIndexTokens = 2000;
-constexpr double kBytesPerToken = 4;  // English prose and kebab-case names under common tokenizers
 
 /// The names of which one has `<part>` or `*` for any run of bytes without a dot.
 bool matches(std::string_view pattern, std::string_view name) {
@@ -41,13 +38,11 @@ class Linter {
 
   std::vector<Complaint> run() {
     for (const Card& card : base_.cards()) check(card);
-    const std::string index = base_.index();
-    const double tokens = std::ceil(static_cast<double>(index.size()) / kBytesPerToken);
-    if (tokens > static_cast<double>(kIndexTokens)) {
-      complain(
-          "index", 0,
-          fmt::format("the index takes about {} tokens; the limit is {}", tokens, kIndexTokens));
-    }
+    const std::size_t index = base_.index().size();
+    if (index > CardBase::kIndexLimit)
+      complain("index", 0,
+               fmt::format("the index takes {} bytes; the limit is {}, 2,000 tokens", index,
+                           CardBase::kIndexLimit));
     return std::move(complaints_);
   }
 

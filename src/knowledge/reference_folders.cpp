@@ -52,7 +52,8 @@ Line telling_line(const std::string& body, const std::set<std::string>& asked) {
 }  // namespace
 
 struct ReferenceFolders::State {
-  std::vector<Card> files;  ///< id, title and body of a file as the index reads a card's
+  std::vector<Card> files;   ///< id, title and body of a file as the index reads a card's
+  std::vector<Words> words;  ///< of the files
   std::set<std::string> sources;
   std::vector<std::string> left_out;
   std::unique_ptr<SearchIndex> index;
@@ -114,8 +115,14 @@ Result<ReferenceFolders> ReferenceFolders::open(const std::vector<fs::path>& fol
                                             kMostFiles, with_binary_prefix(kMostBytes),
                                             folder.string()));
   }
-  BURNISH_TRY_ASSIGN(SearchIndex index, SearchIndex::build(state->files));
-  state->index = std::make_unique<SearchIndex>(std::move(index));
+  std::vector<const Words*> texts;
+  for (const Card& file : state->files)
+    state->words.push_back({file.id, file.title, "", file.body});
+  for (Words& one : state->words) {
+    for (std::string* text : {&one.id, &one.title, &one.text}) make_lower(*text);
+    texts.push_back(&one);
+  }
+  state->index = std::make_unique<SearchIndex>(std::move(texts));
   return ReferenceFolders(std::move(state));
 }
 
@@ -126,11 +133,10 @@ bool ReferenceFolders::contains(const std::string& source) const {
 }
 
 Result<std::vector<Hit>> ReferenceFolders::search(const std::string& text, int limit) const {
-  BURNISH_TRY_ASSIGN(const auto matches, state_->index->search(text));
   const auto list = words(text);
   const std::set<std::string> asked(list.begin(), list.end());
   std::vector<Hit> hits;
-  for (const TextMatch& match : matches) {
+  for (const TextMatch& match : state_->index->search(text)) {
     if (limit > 0 && hits.size() == static_cast<std::size_t>(limit)) break;
     const Card& file = state_->files[match.card];
     const Line line = telling_line(file.body, asked);

@@ -1,9 +1,11 @@
 #include "knowledge/search_index.h"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
 #include <set>
 #include <unordered_set>
 
@@ -12,86 +14,89 @@
 namespace burnish::knowledge {
 namespace {
 
-bool is_word_byte(unsigned char c) {
-  return std::isalnum(c) != 0 || c >= 0x80 || c == '_' || c == '.' || c == '-';
-}
+constexpr std::size_t kMostWords = 32;  // a pasted page is no question
+constexpr std::size_t kFields = 4;
+constexpr std::array<std::string Words::*, kFields> kFieldsByWeight = {
+    &Words::id, &Words::title, &Words::heading, &Words::text};
+constexpr std::array<double, kFields> kWeights = {8, 6, 3, 1};
+/// What a word that only begins with the one asked for counts, and an identifier of which only the
+/// parts are there.
+constexpr double kPrefix = 0.5, kParts = 0.5;
+/// Saturation and length of BM25 (Robertson and Zaragoza, "The probabilistic relevance framework",
+/// 2009, §3.4).
+constexpr double kSaturation = 1.2, kLength = 0.75;
 
+using ByteTable = std::array<bool, 256>;
+
+constexpr ByteTable kWordBytes = [] {
+  ByteTable table{};
+  for (std::size_t c = 0; c < table.size(); ++c)
+    table[c] = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+               c >= 0x80 || c == '_' || c == '.' || c == '-';
+  return table;
+}();
+
+bool is_word_byte(char c) { return kWordBytes[static_cast<unsigned char>(c)]; }
 bool is_separator(char c) { return c == '_' || c == '.' || c == '-'; }
 
-/// Words, and the parts of identifiers after them, for the index.
-std::string indexed(std::string_view text, std::unordered_set<std::string>& vocabulary) {
-  std::string out;
-  for (const std::string& word : words(text)) {
-    out += word + ' ';
-    for (const std::string& part : word_parts(word)) {
-      out += part + ' ';
-      vocabulary.insert(part);
-    }
-    vocabulary.insert(word);
+/// `take` hears each word, and whether it is known to have no parts.
+template <class Take>
+void for_each_word(std::string_view text, const Take& take) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    while (at < text.size() && !is_word_byte(text[at])) ++at;
+    std::size_t begin = at;
+    bool whole = true;
+    for (; at < text.size() && is_word_byte(text[at]); ++at)
+      if (is_separator(text[at])) whole = false;
+    // Full stops, hyphens and dashes at the ends are punctuation, not part of a name.
+    std::size_t end = at;
+    while (begin < end && (text[begin] == '.' || text[begin] == '-')) ++begin;
+    while (end > begin && (text[end - 1] == '.' || text[end - 1] == '-')) --end;
+    if (end > begin) take(text.substr(begin, end - begin), whole);
   }
-  return out;
 }
 
-std::string heading(const Card& card) {
-  std::string out = card.kind + " " + card.category;
-  for (const auto* list :
-       {&card.applies.vendor, &card.applies.arch, &card.applies.language, &card.applies.family}) {
-    out += " " + join(*list, " ");
+/// None for a plain word.
+template <class Take>
+void for_each_part(std::string_view word, const Take& take) {
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at <= word.size(); ++at) {
+    if (at < word.size() && !is_separator(word[at])) continue;
+    if (at > begin && at - begin < word.size()) take(word.substr(begin, at - begin));
+    begin = at + 1;
   }
-  for (const Trigger& trigger : card.triggers)
-    out += " " + trigger.text + " " + trigger.when.text();
-  for (const Signature& sign : card.signature) out += " " + sign.metric;
-  return out;
 }
 
-std::string text_of(const Card& card) {
-  return card.effect + "\n" + card.bound + "\n" + card.cost + "\n" + join(card.risks, "\n") + "\n" +
-         card.lost + "\n" + card.body;
-}
-
-Error sqlite_error(sqlite3* database, const char* what) {
-  return bug(fmt::format("the search index: {}: {}", what, sqlite3_errmsg(database)));
-}
-
-class Statement {
- public:
-  Statement(sqlite3* database, const char* sql) {
-    sqlite3_prepare_v2(database, sql, -1, &statement_, nullptr);
+/// Step 1 of Porter's stemmer ("An algorithm for suffix stripping", 1980), plurals, -ed and -ing,
+/// and the final e with it: "tile", "tiles" and "tiling" are one word. Identifiers stay.
+std::string_view stem(std::string_view word, std::string& room) {
+  const auto letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  if (word.size() < 4 || !std::all_of(word.begin(), word.end(), letter)) return word;
+  const auto without = [&](std::size_t count) { return word.substr(0, word.size() - count); };
+  if (word.ends_with("ies")) {
+    word = without(2);
+  } else if (word.ends_with("sses")) {
+    word = without(2);
+  } else if (word.ends_with('s') && !word.ends_with("ss") && !word.ends_with("us")) {
+    word = without(1);
   }
-  ~Statement() { sqlite3_finalize(statement_); }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-
-  explicit operator bool() const { return statement_ != nullptr; }
-  void bind(int position, std::string_view text) {
-    sqlite3_bind_text(statement_, position, text.data(), static_cast<int>(text.size()),
-                      SQLITE_TRANSIENT);
+  for (const std::string_view ending : {"ing", "ed"}) {
+    if (!word.ends_with(ending)) continue;
+    const std::string_view rest = without(ending.size());
+    if (rest.size() < 3 || rest.find_first_of("aeiouy") == std::string_view::npos) break;
+    word = rest;
+    const char last = word.back();
+    if (word[word.size() - 2] == last && last != 'l' && last != 's' && last != 'z')
+      word = without(1);
+    break;
   }
-  void bind(int position, std::int64_t value) { sqlite3_bind_int64(statement_, position, value); }
-  int step() { return sqlite3_step(statement_); }
-  void reset() { sqlite3_reset(statement_); }
-  sqlite3_stmt* get() { return statement_; }
-
- private:
-  sqlite3_stmt* statement_ = nullptr;
-};
-
-/// As an FTS5 string: quoted, so that no word is an operator.
-std::string quoted(std::string_view word) {
-  return "\"" + replace_all(std::string(word), "\"", "\"\"") + "\"";
-}
-
-/// One word of the question: itself, what it begins, and for an identifier its parts together.
-std::string query_of(const std::string& word) {
-  std::string out = "(" + quoted(word);
-  if (word.size() >= 3) out += " OR " + quoted(word) + " *";
-  const std::vector<std::string> parts = word_parts(word);
-  if (parts.size() > 1) {
-    out += " OR (";
-    for (std::size_t i = 0; i < parts.size(); ++i) out += (i ? " AND " : "") + quoted(parts[i]);
-    out += ")";
+  if (word.size() >= 4 && word.ends_with('e')) word = without(1);
+  if (word.size() >= 4 && word.ends_with('y')) {
+    room = std::string(without(1)) + "i";
+    word = room;
   }
-  return out + ")";
+  return word;
 }
 
 /// Words that say nothing about what is asked.
@@ -103,182 +108,184 @@ bool is_stop_word(const std::string& word) {
   return stop.contains(word);
 }
 
-constexpr std::size_t kMostWords = 32;  // a pasted page is no question
+/// One word of the question, and how often each text holds it.
+struct Term {
+  std::string word, stem;
+  std::vector<std::string> parts;
+  std::vector<double> part_counts;  ///< in the text at hand
+  double count = 0;                 ///< in the text at hand
+  std::vector<double> counts;       ///< weighted, by text
+  int texts = 0;                    ///< that hold it
+
+  explicit Term(std::string asked) : word(std::move(asked)), parts(word_parts(word)) {
+    std::string room;
+    stem = knowledge::stem(word, room);
+    part_counts.resize(parts.size());
+  }
+
+  void look(std::string_view other, double weight) {
+    const std::size_t same = std::min<std::size_t>(stem.size(), 3);
+    if (other.substr(0, same) == std::string_view(stem).substr(0, same)) {
+      std::string room;
+      if (other == word || knowledge::stem(other, room) == stem)
+        count += weight;
+      else if (same == 3 && other.starts_with(stem))
+        count += kPrefix * weight;
+    }
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      if (other == parts[i]) part_counts[i] += weight;
+  }
+
+  void finish_text() {
+    double held = parts.size() > 1 ? HUGE_VAL : 0;
+    for (double& part : part_counts) {
+      held = std::min(held, part);
+      part = 0;
+    }
+    count = std::max(count, kParts * held);
+    counts.push_back(count);
+    if (count > 0) ++texts;
+    count = 0;
+  }
+};
 
 }  // namespace
 
+void make_lower(std::string& text) {
+  for (char& c : text) c = static_cast<char>(c + (c >= 'A' && c <= 'Z' ? 'a' - 'A' : 0));
+}
+
 std::vector<std::string> words(std::string_view text) {
   std::vector<std::string> out;
-  std::string word;
-  const auto finish = [&] {
-    // Full stops, hyphens and dashes at the ends are punctuation, not part of a name.
-    std::size_t begin = 0;
-    while (begin < word.size() && (word[begin] == '.' || word[begin] == '-')) ++begin;
-    std::size_t end = word.size();
-    while (end > begin && (word[end - 1] == '.' || word[end - 1] == '-')) --end;
-    if (end > begin) out.push_back(word.substr(begin, end - begin));
-    word.clear();
-  };
-  for (const char c : text) {
-    const unsigned char byte = static_cast<unsigned char>(c);
-    if (!is_word_byte(byte)) {
-      finish();
-    } else {
-      word += byte < 0x80 ? static_cast<char>(std::tolower(byte)) : c;
-    }
-  }
-  finish();
+  for_each_word(text, [&](std::string_view word, bool) { out.push_back(to_lower(word)); });
   return out;
 }
 
 std::vector<std::string> word_parts(const std::string& word) {
   std::vector<std::string> parts;
-  std::string part;
-  for (const char c : word) {
-    if (!is_separator(c)) {
-      part += c;
-    } else if (!part.empty()) {
-      parts.push_back(std::move(part));
-      part.clear();
-    }
-  }
-  if (!part.empty()) parts.push_back(std::move(part));
-  if (parts.size() == 1 && parts.front() == word) parts.clear();
+  for_each_part(word, [&](std::string_view part) { parts.emplace_back(part); });
   return parts;
 }
 
 struct SearchIndex::State {
-  sqlite3* database = nullptr;
-  std::vector<std::string> vocabulary;  ///< sorted
-  std::vector<std::string> titles;      ///< id and title, lower-case, to say where a word was found
-  bool has_trigrams = false;
-  ~State() { sqlite3_close(database); }
+  std::vector<const Words*> texts;
 
-  Result<void> execute(const char* sql) {
-    if (sqlite3_exec(database, sql, nullptr, nullptr, nullptr) != SQLITE_OK) {
-      return sqlite_error(database, sql);
+  /// Counts the terms in every text; returns how many words each has.
+  std::vector<double> count(std::vector<Term>& terms) const {
+    // Most words begin as no term does.
+    std::array<std::vector<Term*>, 256> by_first;
+    for (Term& term : terms) {
+      std::set<unsigned char> firsts = {static_cast<unsigned char>(term.word.front())};
+      for (const std::string& part : term.parts)
+        firsts.insert(static_cast<unsigned char>(part.front()));
+      for (const unsigned char first : firsts) by_first[first].push_back(&term);
     }
-    return {};
+    std::vector<double> lengths;
+    lengths.reserve(texts.size());
+    for (const Words* text : texts) {
+      std::size_t length = 0;
+      for (std::size_t i = 0; i < kFields; ++i) {
+        const auto look = [&](std::string_view word) {
+          ++length;
+          for (Term* term : by_first[static_cast<unsigned char>(word.front())])
+            term->look(word, kWeights[i]);
+        };
+        for_each_word(text->*kFieldsByWeight[i], [&](std::string_view word, bool whole) {
+          look(word);
+          if (!whole) for_each_part(word, look);
+        });
+      }
+      for (Term& term : terms) term.finish_text();
+      lengths.push_back(static_cast<double>(length));
+    }
+    return lengths;
   }
 
-  bool knows(const std::string& word) const {
-    const auto found = std::lower_bound(vocabulary.begin(), vocabulary.end(), word);
-    return found != vocabulary.end() && found->starts_with(word);
-  }
-
-  /// The vocabulary by trigrams; built at the first word that no card holds.
-  Result<void> build_trigrams() {
-    if (has_trigrams) return {};
-    BURNISH_TRY(execute("CREATE VIRTUAL TABLE grams USING fts5(word, tokenize='trigram')"));
-    Statement insert(database, "INSERT INTO grams(word) VALUES (?)");
-    if (!insert) return sqlite_error(database, "grams");
-    BURNISH_TRY(execute("BEGIN"));
-    for (const std::string& word : vocabulary) {
-      insert.bind(1, word);
-      if (insert.step() != SQLITE_DONE) return sqlite_error(database, "grams");
-      insert.reset();
-    }
-    BURNISH_TRY(execute("COMMIT"));
-    has_trigrams = true;
-    return {};
-  }
-
-  /// The word of the vocabulary that is nearest to a slip; empty when none is near.
-  Result<std::string> mended(const std::string& word) {
-    if (word.size() < 4 || word.size() > 64) return std::string();
-    BURNISH_TRY(build_trigrams());
-    std::string query;
-    for (std::size_t i = 0; i + 3 <= word.size(); ++i) {
-      query += (i ? " OR " : "") + quoted(word.substr(i, 3));
-    }
-    Statement select(database, "SELECT word FROM grams WHERE grams MATCH ? ORDER BY rank LIMIT 40");
-    if (!select) return sqlite_error(database, "grams");
-    select.bind(1, query);
-    std::vector<std::string> candidates;
-    int state = 0;
-    while ((state = select.step()) == SQLITE_ROW) {
-      candidates.emplace_back(reinterpret_cast<const char*>(sqlite3_column_text(select.get(), 0)));
-    }
-    if (state != SQLITE_DONE) return sqlite_error(database, "grams");
-    return nearest(word, candidates).value_or("");
+  /// The word of the texts that is nearest to a slip; empty when none is near.
+  std::string mended(const std::string& slip) const {
+    if (slip.size() < 4 || slip.size() > 64) return "";
+    std::unordered_set<std::string_view> seen;
+    std::vector<std::string> near_in_length;
+    const std::size_t most = slip.size() / 3 + 1;
+    const auto letters = [](std::string_view word) {
+      std::uint32_t set = 0;
+      for (const char c : word) set |= 1u << (static_cast<unsigned char>(c) % 32);
+      return set;
+    };
+    const std::uint32_t own = letters(slip);
+    const auto take = [&](std::string_view word) {
+      if (word.size() + most < slip.size() || word.size() > slip.size() + most) return;
+      // An edit brings one letter at most and takes one away.
+      if (static_cast<std::size_t>(std::popcount(letters(word) ^ own)) > 2 * most) return;
+      if (seen.insert(word).second) near_in_length.emplace_back(word);
+    };
+    for (const Words* text : texts)
+      for (const auto field : kFieldsByWeight)
+        for_each_word(text->*field, [&](std::string_view word, bool whole) {
+          take(word);
+          if (!whole) for_each_part(word, take);
+        });
+    return nearest(slip, near_in_length).value_or("");
   }
 };
 
-SearchIndex::SearchIndex(std::unique_ptr<State> state) : state_(std::move(state)) {}
 SearchIndex::SearchIndex(SearchIndex&&) noexcept = default;
 SearchIndex& SearchIndex::operator=(SearchIndex&&) noexcept = default;
 SearchIndex::~SearchIndex() = default;
 
-Result<SearchIndex> SearchIndex::build(const std::vector<Card>& cards) {
-  auto state = std::make_unique<State>();
-  if (sqlite3_open(":memory:", &state->database) != SQLITE_OK) {
-    return sqlite_error(state->database, "open");
-  }
-  BURNISH_TRY(state->execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF"));
-  BURNISH_TRY(
-      state->execute("CREATE VIRTUAL TABLE cards USING fts5(id, title, heading, text, content='', "
-                     "tokenize=\"porter unicode61 remove_diacritics 2 tokenchars '_.-'\")"));
-  Statement insert(state->database,
-                   "INSERT INTO cards(rowid, id, title, heading, text) VALUES (?, ?, ?, ?, ?)");
-  if (!insert) return sqlite_error(state->database, "insert");
-  BURNISH_TRY(state->execute("BEGIN"));
-  std::unordered_set<std::string> vocabulary;
-  for (std::size_t i = 0; i < cards.size(); ++i) {
-    const Card& card = cards[i];
-    insert.bind(1, static_cast<std::int64_t>(i));
-    insert.bind(2, indexed(card.id, vocabulary));
-    insert.bind(3, indexed(card.title, vocabulary));
-    insert.bind(4, indexed(heading(card), vocabulary));
-    insert.bind(5, indexed(text_of(card), vocabulary));
-    if (insert.step() != SQLITE_DONE) return sqlite_error(state->database, "insert");
-    insert.reset();
-    state->titles.push_back(to_lower(card.id + " " + card.title));
-  }
-  BURNISH_TRY(state->execute("COMMIT"));
-  state->vocabulary.assign(vocabulary.begin(), vocabulary.end());
-  std::sort(state->vocabulary.begin(), state->vocabulary.end());
-  return SearchIndex(std::move(state));
-}
+SearchIndex::SearchIndex(std::vector<const Words*> texts)
+    : state_(std::make_unique<State>(State{std::move(texts)})) {}
 
-Result<std::vector<TextMatch>> SearchIndex::search(std::string_view text) const {
-  std::vector<std::string> asked = words(to_valid_utf8(text));
+std::vector<TextMatch> SearchIndex::search(std::string_view question) const {
+  std::vector<std::string> asked = words(to_valid_utf8(question));
   std::erase_if(asked, is_stop_word);
   if (asked.size() > kMostWords) asked.resize(kMostWords);
-  std::string query;
-  std::string readings;
-  for (std::string& word : asked) {
-    if (!state_->knows(word)) {
-      BURNISH_TRY_ASSIGN(const std::string mended, state_->mended(word));
-      if (!mended.empty()) {
-        readings += fmt::format("; '{}' read as '{}'", word, mended);
-        word = mended;
-      }
-    }
-    query += (query.empty() ? "" : " OR ") + query_of(word);
-  }
-  if (query.empty()) return std::vector<TextMatch>();
+  if (asked.empty() || state_->texts.empty()) return {};
 
-  // Weights of id, title, heading and text.
-  Statement select(state_->database,
-                   "SELECT rowid, bm25(cards, 8.0, 6.0, 3.0, 1.0) AS score FROM cards "
-                   "WHERE cards MATCH ? ORDER BY score, rowid");
-  if (!select) return sqlite_error(state_->database, "search");
-  select.bind(1, query);
+  std::vector<Term> terms(asked.begin(), asked.end());
+  std::vector<double> lengths = state_->count(terms);
+  std::string readings;
+  bool mended = false;
+  for (Term& term : terms) {
+    const std::string slip = term.word;
+    if (term.texts == 0)
+      if (const std::string word = state_->mended(slip); !word.empty()) {
+        readings += fmt::format("; '{}' read as '{}'", slip, word);
+        term = Term(word);
+        mended = true;
+      }
+  }
+  if (mended) {
+    for (Term& term : terms) term = Term(term.word);
+    lengths = state_->count(terms);
+  }
+
+  double total = 0;
+  for (const double length : lengths) total += length;
+  const double mean = std::max(1.0, total / static_cast<double>(lengths.size()));
   std::vector<TextMatch> matches;
-  int step = 0;
-  while ((step = select.step()) == SQLITE_ROW) {
-    TextMatch match;
-    match.card = static_cast<std::size_t>(sqlite3_column_int64(select.get(), 0));
-    match.score = -sqlite3_column_double(select.get(), 1);
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    TextMatch match{i, 0, ""};
     std::vector<std::string> in_title;
-    for (const std::string& word : asked) {
-      if (contains(state_->titles[match.card], word)) in_title.push_back(word);
+    for (const Term& term : terms) {
+      const double count = term.counts[i];
+      if (count == 0) continue;
+      const double texts = term.texts;
+      const double rarity =
+          std::log(1 + (static_cast<double>(lengths.size()) - texts + 0.5) / (texts + 0.5));
+      match.score += rarity * count * (kSaturation + 1) /
+                     (count + kSaturation * (1 - kLength + kLength * lengths[i] / mean));
+      const Words& text = *state_->texts[i];
+      if (contains(text.id, term.word) || contains(text.title, term.word))
+        in_title.push_back(term.word);
     }
+    if (match.score == 0) continue;
     match.why = in_title.empty() ? "in the text" : "in the title: " + join(in_title, ", ");
     match.why += readings;
     matches.push_back(std::move(match));
   }
-  if (step != SQLITE_DONE) return sqlite_error(state_->database, "search");
+  std::stable_sort(matches.begin(), matches.end(),
+                   [](const TextMatch& a, const TextMatch& b) { return a.score > b.score; });
   return matches;
 }
 
