@@ -33,6 +33,11 @@ std::string counted(std::int64_t count, const std::string& noun) {
   return with_thousands(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
+std::string capitalized(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
+  return text;
+}
+
 /// As an engineer writes it: four digits, thousands apart, with the unit.
 std::string value_text(const Metric& metric) {
   if (metric.unit == "text") return metric.text;
@@ -149,24 +154,19 @@ class Tuner : public Agent {
     plan.agent = "tuner";
     plan.category = finding.category;
     plan.bound = finding.headroom;
-    std::vector<std::string> names;
     for (const Tunable* tunable : tunables) {
-      names.push_back(fmt::format("{} (now {})", tunable->name, now(situation, *tunable)));
       auto& values = plan.parameters[tunable->name];
       for (const auto& value : tunable->values) values.push_back(workspace::to_text(value));
     }
-    plan.action =
-        fmt::format("Set {} to the fastest of {}: {}", join_and(names),
-                    tunables.size() == 1
-                        ? join(plan.parameters[tunables.front()->name], ", ")
-                        : counted(static_cast<std::int64_t>(combinations(tunables)), "combination"),
-                    finding.action);
     plan.expected = expected(situation, finding);
     plan.rollback = fmt::format("when the gate says FAIL, v{} is restored", situation.parent);
     for (const auto& other : situation.findings)
       if (other.category == finding.category) plan.findings.push_back(other.id);
 
-    search_cards(situation, finding, tunables, plan);
+    const std::string purpose = search_cards(situation, finding, tunables, plan);
+    const std::string aim = purpose.empty() ? capitalized(finding.action) : purpose;
+    plan.action =
+        fmt::format("{}{} {}", aim, contains(aim, ":") ? ";" : ":", trials(situation, tunables));
     search_folders(situation, finding, plan);
     add_risks_of_the_search(situation, tunables, plan);
     plan.notes = notes(situation, finding, tunables, plan);
@@ -175,6 +175,30 @@ class Tuner : public Agent {
 
   static std::string now(const Situation& situation, const Tunable& tunable) {
     return workspace::to_text(situation.configuration.at(tunable.name));
+  }
+
+  /// The values of a tunable that the incumbent does not have.
+  static std::vector<std::string> others(const Situation& situation, const Tunable& tunable) {
+    std::vector<std::string> values;
+    for (const auto& value : tunable.values)
+      if (const std::string text = workspace::to_text(value); text != now(situation, tunable))
+        values.push_back(text);
+    return values;
+  }
+
+  /// What is tried of the tunables, and against what.
+  static std::string trials(const Situation& situation,
+                            const std::vector<const Tunable*>& tunables) {
+    std::vector<std::string> names;
+    for (const Tunable* tunable : tunables)
+      names.push_back(fmt::format("{} (now {})", tunable->name, now(situation, *tunable)));
+    if (tunables.size() > 1)
+      return fmt::format("try the {} of {} and keep the fastest",
+                         counted(static_cast<std::int64_t>(combinations(tunables)), "combination"),
+                         join_and(names));
+    const auto values = others(situation, *tunables.front());
+    if (values.size() == 1) return fmt::format("set {} to {}", names.front(), values.front());
+    return fmt::format("try {} at {} and keep the fastest", names.front(), join_and(values));
   }
 
   static std::size_t combinations(const std::vector<const Tunable*>& tunables) {
@@ -192,17 +216,21 @@ class Tuner : public Agent {
     for (const Record& record : situation.history)
       if (record.number == situation.parent && record.performance.latency_us) {
         const double seconds = *record.performance.latency_us * 1e-6;
-        text +=
-            fmt::format("; v{} takes {}, so v{} takes at least {} / {:.3g} = {}", situation.parent,
-                        with_prefix(seconds, "s"), situation.version, with_prefix(seconds, "s"),
-                        finding.headroom, with_prefix(seconds / finding.headroom, "s"));
+        const std::size_t workloads = record.performance.latency_us_by_shape.size();
+        text += fmt::format(
+            "; v{} takes {}{}, so v{} takes at least {} / {:.3g} = {}", situation.parent,
+            with_prefix(seconds, "s"),
+            workloads > 1 ? fmt::format(" (weighted mean of {} workloads)", workloads) : "",
+            situation.version, with_prefix(seconds, "s"), finding.headroom,
+            with_prefix(seconds / finding.headroom, "s"));
       }
     return text;
   }
 
   /// Layer 1. The card that speaks of what the tunables do comes first: the plan acts on it.
-  static void search_cards(const Situation& situation, const evidence::Finding& finding,
-                           const std::vector<const Tunable*>& tunables, Plan& plan) {
+  /// Returns that card's title; empty when none speaks of it.
+  static std::string search_cards(const Situation& situation, const evidence::Finding& finding,
+                                  const std::vector<const Tunable*>& tunables, Plan& plan) {
     auto hits = situation.cards.for_finding(finding, situation.subject, situation.outcomes);
     std::erase_if(hits, [](const knowledge::Hit& hit) { return hit.kind != "technique"; });
     if (hits.size() > kCardsLookedAt) hits.resize(kCardsLookedAt);
@@ -210,6 +238,7 @@ class Tuner : public Agent {
       return closeness(a, tunables) > closeness(b, tunables);
     });
     if (hits.size() > kCardsCited) hits.resize(kCardsCited);
+    std::string purpose;
     for (std::size_t i = 0; i < hits.size(); ++i) {
       const knowledge::Hit& hit = hits[i];
       const knowledge::Card* card = situation.cards.find(hit.id);
@@ -218,23 +247,34 @@ class Tuner : public Agent {
       search.layer = "L1";
       search.query = fmt::format("{} of v{}", finding.id, situation.parent);
       search.finding = what_it_says(*card);
-      search.actionability =
-          fmt::format("{}: {} ({})", i == 0 ? "acted on" : "an alternative, kept for later",
-                      card->title, hit.why);
+      const bool close = closeness(hit, tunables) > 0;
+      if (i == 0 && close) purpose = card->title;
+      search.actionability = fmt::format("{}: {} ({})",
+                                         i > 0   ? "an alternative, not tried now"
+                                         : close ? "acted on"
+                                                 : "the nearest to what the tunables do",
+                                         card->title, hit.why);
       search.is_new = is_new(search, situation.history);
       plan.search_log.push_back(std::move(search));
       if (i > 0) continue;
+      // What this profile does not measure, the next one will not show either.
       for (const auto& signature : card->signature)
-        plan.signature.push_back({signature.metric, signature.direction});
+        if (situation.subject.metrics.find(signature.metric) != nullptr ||
+            signature.direction == "appears")
+          plan.signature.push_back({signature.metric, signature.direction});
+      if (plan.signature.empty())
+        for (const auto& signature : card->signature)
+          plan.signature.push_back({signature.metric, signature.direction});
       plan.risks = card->risks;
       for (const auto& id : hit.cautions) {
         const knowledge::Card* pitfall = situation.cards.find(id);
         if (pitfall != nullptr && !pitfall->lost.empty())
-          plan.risks.push_back(fmt::format("{}; this lost where {} (pitfall `{}`)", pitfall->title,
-                                           pitfall->lost, id));
+          plan.risks.push_back(fmt::format("pitfall `{}`: {}; this lost where {}", id,
+                                           pitfall->title, pitfall->lost));
         if (plan.risks.size() >= kRisks) break;
       }
     }
+    return purpose;
   }
 
   /// Layer 2: files of the reference folders that speak of the same.
@@ -288,7 +328,7 @@ class Tuner : public Agent {
       text +=
           fmt::format("- **{}** (at most {:.3g}×): {}\n", other.id, other.headroom, other.because);
       if (!other.explained_by.empty())
-        text += fmt::format("  - a symptom of {}\n", other.explained_by);
+        text += fmt::format("  - a symptom of {}, ranked behind it\n", other.explained_by);
       for (const auto& name : other.evidence)
         if (const Metric* metric = metrics.find(name))
           text += fmt::format("  - `{}` = {}: {}, {}\n", name, value_text(*metric),
@@ -306,20 +346,22 @@ class Tuner : public Agent {
                           cell(search.actionability));
     text += fmt::format("\n## The one action\n\n{}.\n\n", plan.action);
     for (const Tunable* tunable : tunables)
-      text += fmt::format("- `{}`{}: {} → one of {}\n", tunable->name,
+      text += fmt::format("- `{}`{}: now {}, tried at {}\n", tunable->name,
                           tunable->why.empty() ? "" : " (" + tunable->why + ")",
-                          now(situation, *tunable), join(plan.parameters.at(tunable->name), ", "));
+                          now(situation, *tunable), join_and(others(situation, *tunable)));
     text += fmt::format(
         "\nEach configuration that the constraints allow is built, checked and timed briefly; "
-        "the gate judges the fastest against v{}.\n\n## Expected effect\n\nIt is {}.",
-        situation.parent, plan.expected);
+        "the gate judges the fastest against v{}.\n\n## Expected effect\n\n{}.",
+        situation.parent, capitalized(plan.expected));
     if (!plan.signature.empty()) {
       std::vector<std::string> signs;
       for (const auto& signature : plan.signature) {
         const Metric* metric = metrics.find(signature.metric);
-        signs.push_back(
-            fmt::format("`{}` {} ({})", signature.metric, sign_text(signature.direction),
-                        metric ? "now " + value_text(*metric) : "not measured in this profile"));
+        signs.push_back(fmt::format(
+            "`{}` {} ({})", signature.metric, sign_text(signature.direction),
+            !metric                                               ? "not measured in this profile"
+            : signature.direction == "zero" && metric->value == 0 ? "as it is now"
+                                                                  : "now " + value_text(*metric)));
       }
       text +=
           fmt::format(" When the change takes hold, the next profile shows {}.", join_and(signs));
