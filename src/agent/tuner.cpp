@@ -78,6 +78,18 @@ int closeness(const knowledge::Hit& hit, const std::vector<const Tunable*>& tuna
   return held;
 }
 
+/// Whether a card's name or title holds the name of the tunable.
+bool names(const knowledge::Hit& hit, const Tunable& tunable) {
+  const std::string name = to_lower(tunable.name);
+  const auto words = knowledge::words(hit.id + " " + hit.title);
+  return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+    const auto parts = knowledge::word_parts(word);
+    return word.starts_with(name) || std::any_of(parts.begin(), parts.end(), [&](const auto& part) {
+             return part.starts_with(name);
+           });
+  });
+}
+
 std::vector<const Tunable*> tunables_of(const workspace::TaskSpec& task,
                                         const std::string& category) {
   std::vector<const Tunable*> found;
@@ -257,15 +269,24 @@ class Tuner : public Agent {
       search.is_new = is_new(search, situation.history);
       plan.search_log.push_back(std::move(search));
       if (i > 0) continue;
-      // What this profile does not measure, the next one will not show either.
-      for (const auto& signature : card->signature)
-        if (situation.subject.metrics.find(signature.metric) != nullptr ||
-            signature.direction == "appears")
+      // What this profile does not measure, the next one will not show either, and what is zero
+      // does not fall.
+      for (const auto& signature : card->signature) {
+        const Metric* metric = situation.subject.metrics.find(signature.metric);
+        const bool falls = signature.direction == "down" || signature.direction == "zero";
+        if (metric == nullptr ? signature.direction == "appears" : !falls || metric->value != 0)
           plan.signature.push_back({signature.metric, signature.direction});
+      }
       if (plan.signature.empty())
         for (const auto& signature : card->signature)
           plan.signature.push_back({signature.metric, signature.direction});
       plan.risks = card->risks;
+      for (const Tunable& other : situation.task.tunables)
+        if (other.category != plan.category && names(hit, other))
+          plan.risks.push_back(fmt::format(
+              "{} (now {}) belongs to the same card and stays as it is: it is of {}, and "
+              "an iteration changes one category",
+              other.name, now(situation, other), other.category));
       for (const auto& id : hit.cautions) {
         const knowledge::Card* pitfall = situation.cards.find(id);
         if (pitfall != nullptr && !pitfall->lost.empty())
