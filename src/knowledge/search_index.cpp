@@ -215,6 +215,8 @@ struct SearchIndex::State {
     const std::uint32_t own = letters(slip);
     const auto take = [&](std::string_view word) {
       if (word.size() + most < slip.size() || word.size() > slip.size() + most) return;
+      // Fingers slip within a word; one that is wrong at both ends is another word.
+      if (word.front() != slip.front() && word.back() != slip.back()) return;
       // An edit brings one letter at most and takes one away.
       if (static_cast<std::size_t>(std::popcount(letters(word) ^ own)) > 2 * most) return;
       if (seen.insert(word).second) near_in_length.emplace_back(word);
