@@ -5,6 +5,7 @@ end_to_end.py BURNISH SOURCE_FOLDER
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -200,6 +201,13 @@ def check_search_is_quick(root):
         write_card(root / "more", source, f"{source.stem}-{i}", "")
     at = ["--cards", root / "more", "wiki"]
     assert len(ask("wiki", *at, "index")["results"]) == 1000
+    run("wiki", "lint", cwd=root)
+    (root / "dead").mkdir()
+    write_card(root / "dead", TECHNIQUES[0], TECHNIQUES[0].stem, "")
+    card = root / "dead" / TECHNIQUES[0].name
+    card.write_text(re.sub(r'(?m)^when = ".*"', 'when = "no.such_metric > 1"', card.read_text(), count=1))
+    dead = run("--cards", root / "dead", "wiki", "lint", code=1, cwd=root).stdout
+    assert "no.such_metric" in dead and str(card) in dead, dead
     check_is_quick(*at, "search", "bank", "conflicts")
     check_is_quick(*at, "search", "ds_read_b128", "--arch", "gfx942")
 

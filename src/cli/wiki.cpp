@@ -18,7 +18,6 @@ namespace {
 struct WikiOptions {
   std::string id;
   std::vector<std::string> words;
-  std::string metrics = "docs/metrics.md";
   std::vector<std::string> references;
   std::string layer = "L1", finding;
   knowledge::Scope scope;
@@ -226,7 +225,6 @@ void add_wiki(CommandLine& line, Common& common) {
   fitting.action([&common, options] { return for_profile(common, *options); });
 
   auto lint = wiki.verb("lint", "hold every card to form and physics");
-  lint.option("--metrics", options->metrics, "the page that lists the metric names");
   lint.flag("--counts", options->counts, "print how many cards there are instead");
   lint.action([&common, options]() -> Result<int> {
     BURNISH_TRY_ASSIGN(const auto workspace, here(common));
@@ -236,9 +234,8 @@ void add_wiki(CommandLine& line, Common& common) {
       print(text);
       return 0;
     }
-    BURNISH_TRY_ASSIGN(const std::string table, real_file_system().read(options->metrics));
-    BURNISH_TRY_ASSIGN(const auto complaints,
-                       knowledge::lint(base, knowledge::MetricNames::of_table(table)));
+    BURNISH_TRY_ASSIGN(const auto metrics, knowledge::MetricNames::load());
+    BURNISH_TRY_ASSIGN(const auto complaints, knowledge::lint(base, metrics));
     Json json = Json::array();
     for (const auto& complaint : complaints) {
       json.push_back(
