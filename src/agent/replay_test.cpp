@@ -18,7 +18,8 @@ class NoEvaluator : public Evaluator {
 
 struct Story {
   TemporaryFolder folder = TemporaryFolder::make("burnish-replay-test").value();
-  knowledge::CardBase cards = knowledge::CardBase::make({}, {}).value();
+  knowledge::CardBase cards =
+      knowledge::CardBase::make(knowledge::Catalogue::make({}).value(), {}).value();
   workspace::TaskSpec task;
   device::DeviceInfo device;
 

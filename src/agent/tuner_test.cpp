@@ -28,7 +28,8 @@ evidence::Finding finding(const std::string& id, const std::string& category, do
 }
 
 struct Stage {
-  knowledge::CardBase cards = knowledge::CardBase::make({}, {}).value();
+  knowledge::CardBase cards =
+      knowledge::CardBase::make(knowledge::Catalogue::make({}).value(), {}).value();
   workspace::TaskSpec task;
   device::DeviceInfo device;
   std::vector<evidence::Finding> findings;

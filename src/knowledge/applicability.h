@@ -19,4 +19,9 @@ Applicability applicability(const Applies& applies, const std::string& vendor,
 /// A hit of the card, not scored yet.
 Hit hit_of(const CardHead& card, const std::string& origin);
 
+/// What was found inside the scope or, when that is nothing and may be widened, outside; the first
+/// `limit` (0: all).
+std::vector<Hit> first_of(std::vector<Hit> inside, std::vector<Hit> outside, int limit,
+                          Widen widen);
+
 }  // namespace burnish::knowledge

@@ -77,6 +77,15 @@ Hit hit_of(const CardHead& card, const std::string& origin) {
   return hit;
 }
 
+std::vector<Hit> first_of(std::vector<Hit> inside, std::vector<Hit> outside, int limit,
+                          Widen widen) {
+  std::vector<Hit>& chosen = inside.empty() && widen == Widen::when_empty ? outside : inside;
+  if (limit > 0 && chosen.size() > static_cast<std::size_t>(limit)) {
+    chosen.resize(static_cast<std::size_t>(limit));
+  }
+  return std::move(chosen);
+}
+
 struct Catalogue::State {
   std::vector<Page> pages;
   std::map<std::string, std::size_t, std::less<>> by_id;
@@ -242,15 +251,9 @@ std::string Catalogue::index() const {
   return out;
 }
 
-Result<std::string> Catalogue::show(const std::string& id, Detail detail) const {
-  BURNISH_TRY_ASSIGN(const std::size_t at, require(id));
-  const Page& page = state_->pages[at];
-  BURNISH_TRY_ASSIGN(Card card, parse_card(page.text, page.file));
-  card.origin = page.origin;
-  BURNISH_TRY_ASSIGN(const hardware::Sources sources, this->sources());
-  return show_text(card, warnings(id), sources, detail);
-}
+namespace {
 
+/// As `wiki show` prints it.
 std::string show_text(const Card& card, const std::vector<std::string>& cautions,
                       const hardware::Sources& sources, Detail detail) {
   std::string out = fmt::format("# {}\n\n", card.title);
@@ -290,6 +293,17 @@ std::string show_text(const Card& card, const std::vector<std::string>& cautions
     }
   }
   return out;
+}
+
+}  // namespace
+
+Result<std::string> Catalogue::show(const std::string& id, Detail detail) const {
+  BURNISH_TRY_ASSIGN(const std::size_t at, require(id));
+  const Page& page = state_->pages[at];
+  BURNISH_TRY_ASSIGN(Card card, parse_card(page.text, page.file));
+  card.origin = page.origin;
+  BURNISH_TRY_ASSIGN(const hardware::Sources sources, this->sources());
+  return show_text(card, warnings(id), sources, detail);
 }
 
 namespace {
@@ -422,12 +436,9 @@ Result<std::vector<Hit>> Catalogue::search(const std::string& text, const Scope&
       outside.push_back(std::move(hit));
     }
   }
-  std::vector<Hit>& out = inside.empty() && widen == Widen::when_empty ? outside : inside;
-  if (limit > 0 && out.size() > static_cast<std::size_t>(limit)) {
-    out.resize(static_cast<std::size_t>(limit));
-  }
+  std::vector<Hit> out = first_of(std::move(inside), std::move(outside), limit, widen);
   for (Hit& hit : out) hit.cautions = warnings(hit.id);
-  return std::move(out);
+  return out;
 }
 
 }  // namespace burnish::knowledge

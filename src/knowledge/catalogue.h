@@ -85,8 +85,4 @@ class Catalogue {
   std::unique_ptr<State> state_;
 };
 
-/// A card as `wiki show` prints it.
-std::string show_text(const Card& card, const std::vector<std::string>& cautions,
-                      const hardware::Sources& sources, Detail detail);
-
 }  // namespace burnish::knowledge

@@ -87,24 +87,7 @@ CardBase::CardBase(CardBase&&) noexcept = default;
 CardBase& CardBase::operator=(CardBase&&) noexcept = default;
 CardBase::~CardBase() = default;
 
-Result<CardBase> CardBase::make(std::vector<Card> cards, hardware::Sources sources) {
-  std::vector<Page> pages;
-  for (const Card& card : cards) pages.push_back(page_of(card));
-  BURNISH_TRY_ASSIGN(Catalogue catalogue, Catalogue::make(std::move(pages)));
-  std::vector<Card> sorted;
-  for (const Page& page : catalogue.pages()) {
-    const auto same = [&](const Card& card) {
-      return card.id == page.head.id && card.file == page.file && card.origin == page.origin;
-    };
-    sorted.push_back(*std::find_if(cards.begin(), cards.end(), same));
-  }
-  return CardBase(
-      std::make_unique<State>(State{std::move(catalogue), std::move(sorted), std::move(sources)}));
-}
-
-Result<CardBase> CardBase::load(const std::vector<fs::path>& extra_folders) {
-  BURNISH_TRY_ASSIGN(Catalogue catalogue, Catalogue::load(extra_folders));
-  BURNISH_TRY_ASSIGN(hardware::Sources sources, catalogue.sources());
+Result<CardBase> CardBase::make(Catalogue catalogue, hardware::Sources sources) {
   std::vector<Card> cards;
   for (const Page& page : catalogue.pages()) {
     BURNISH_TRY_ASSIGN(Card card, parse_card(page.text, page.file));
@@ -115,6 +98,12 @@ Result<CardBase> CardBase::load(const std::vector<fs::path>& extra_folders) {
       std::make_unique<State>(State{std::move(catalogue), std::move(cards), std::move(sources)}));
 }
 
+Result<CardBase> CardBase::load(const std::vector<fs::path>& extra_folders) {
+  BURNISH_TRY_ASSIGN(Catalogue catalogue, Catalogue::load(extra_folders));
+  BURNISH_TRY_ASSIGN(hardware::Sources sources, catalogue.sources());
+  return make(std::move(catalogue), std::move(sources));
+}
+
 const std::vector<Card>& CardBase::cards() const { return state_->cards; }
 const hardware::Sources& CardBase::sources() const { return state_->sources; }
 
@@ -123,21 +112,7 @@ const Card* CardBase::find(std::string_view id) const {
   return at ? &state_->cards[*at] : nullptr;
 }
 
-std::string CardBase::index() const { return state_->catalogue.index(); }
-
-Result<std::string> CardBase::show(const std::string& id, Detail detail) const {
-  BURNISH_TRY_ASSIGN(const std::size_t at, state_->catalogue.require(id));
-  return show_text(state_->cards[at], state_->catalogue.warnings(id), state_->sources, detail);
-}
-
-Result<std::vector<Hit>> CardBase::list(const Scope& scope) const {
-  return state_->catalogue.list(scope);
-}
-
-Result<std::vector<Hit>> CardBase::search(const std::string& text, const Scope& scope, int limit,
-                                          Widen widen) const {
-  return state_->catalogue.search(text, scope, limit, widen);
-}
+const Catalogue& CardBase::catalogue() const { return state_->catalogue; }
 
 namespace {
 
@@ -208,18 +183,30 @@ std::string trigger_text(const Trigger& trigger) {
 
 }  // namespace
 
+std::vector<std::string> CardBase::cautions(const std::string& id, const evidence::Subject& subject,
+                                            const Target* target) const {
+  std::vector<std::string> ids;
+  for (const std::string& pitfall : state_->catalogue.warnings(id)) {
+    const Card* card = find(pitfall);
+    if (applicability(card->applies, subject.vendor, target).weight > 0 &&
+        !spoken_against(*card, subject.metrics))
+      ids.push_back(pitfall);
+  }
+  return ids;
+}
+
 std::vector<Hit> CardBase::for_finding(const evidence::Finding& finding,
                                        const evidence::Subject& subject,
                                        const std::vector<Outcome>& history) const {
   const std::optional<Target> target = target_of(subject);
+  const Target* const known = target ? &*target : nullptr;
   const double share = 1 - 1 / std::max(1.0, finding.headroom);
   std::vector<Hit> named;
   std::vector<Hit> fitting;
   for (const std::string& id : finding.cards) {
     const Card* card = find(id);
     if (!card) continue;
-    const Applicability where =
-        applicability(card->applies, subject.vendor, target ? &*target : nullptr);
+    const Applicability where = applicability(card->applies, subject.vendor, known);
     if (where.weight == 0) continue;
     Hit hit = hit_of(*card, card->origin);
     hit.scope = where.scope;
@@ -230,8 +217,7 @@ std::vector<Hit> CardBase::for_finding(const evidence::Finding& finding,
   for (const Card& card : state_->cards) {
     if (card.category != finding.category || has(finding.cards, card.id)) continue;
     if (card.kind != "technique" && card.kind != "pitfall") continue;
-    const Applicability where =
-        applicability(card.applies, subject.vendor, target ? &*target : nullptr);
+    const Applicability where = applicability(card.applies, subject.vendor, known);
     if (where.weight == 0) continue;
     Hit hit = hit_of(card, card.origin);
     hit.scope = where.scope;
@@ -256,15 +242,7 @@ std::vector<Hit> CardBase::for_finding(const evidence::Finding& finding,
                      [](const Hit& a, const Hit& b) { return a.score > b.score; });
   named.insert(named.end(), std::make_move_iterator(fitting.begin()),
                std::make_move_iterator(fitting.end()));
-  for (Hit& hit : named) {
-    for (const std::string& id : state_->catalogue.warnings(hit.id)) {
-      const Card* pitfall = find(id);
-      const Applicability there =
-          applicability(pitfall->applies, subject.vendor, target ? &*target : nullptr);
-      if (there.weight > 0 && !spoken_against(*pitfall, subject.metrics))
-        hit.cautions.push_back(id);
-    }
-  }
+  for (Hit& hit : named) hit.cautions = cautions(hit.id, subject, known);
   return named;
 }
 
@@ -303,7 +281,7 @@ constexpr double kFamilyUnknown = 0.7;  // evidence does not tell the operator f
 
 Result<std::vector<Hit>> CardBase::search(const evidence::Finding& finding, const Scope& scope,
                                           int limit, Widen widen) const {
-  BURNISH_TRY_ASSIGN(const std::vector<Hit> listed, list(scope));
+  BURNISH_TRY_ASSIGN(const std::vector<Hit> listed, state_->catalogue.list(scope));
   evidence::Finding unbounded = finding;
   unbounded.headroom = HUGE_VAL;
   std::vector<Hit> inside, outside;
@@ -314,23 +292,20 @@ Result<std::vector<Hit>> CardBase::search(const evidence::Finding& finding, cons
     hit.scope = in ? same->scope : "outside the scope: " + hit.scope;
     (in ? inside : outside).push_back(std::move(hit));
   }
-  auto& out = inside.empty() && widen == Widen::when_empty ? outside : inside;
-  if (limit > 0 && out.size() > static_cast<std::size_t>(limit))
-    out.resize(static_cast<std::size_t>(limit));
-  return std::move(out);
+  return first_of(std::move(inside), std::move(outside), limit, widen);
 }
 
 std::vector<Hit> CardBase::for_evidence(const evidence::Subject& subject,
                                         const evidence::Verdicts& verdicts,
                                         const std::vector<Outcome>& history, int limit) const {
   const std::optional<Target> target = target_of(subject);
+  const Target* const known = target ? &*target : nullptr;
   const MetricSet& metrics = subject.metrics;
   const std::optional<double> ceiling = ceiling_of(metrics);
   std::vector<Hit> out;
   for (const Card& card : state_->cards) {
     if (card.kind != "technique") continue;
-    const Applicability where =
-        applicability(card.applies, subject.vendor, target ? &*target : nullptr);
+    const Applicability where = applicability(card.applies, subject.vendor, known);
     if (where.weight == 0) continue;
     const bool capped = ceiling && keeps_the_launch(card.category);
     const double against = spoken_against(card, metrics) ? kSpokenAgainst : 1;
@@ -361,12 +336,7 @@ std::vector<Hit> CardBase::for_evidence(const evidence::Subject& subject,
     hit.why = why;
     hit.score = best * where.weight * (card.applies.family.empty() ? 1 : kFamilyUnknown) *
                 fared(card.id, history, hit.why);
-    for (const std::string& id : state_->catalogue.warnings(card.id)) {
-      const Card* pitfall = find(id);
-      const Applicability there =
-          applicability(pitfall->applies, subject.vendor, target ? &*target : nullptr);
-      if (there.weight > 0 && !spoken_against(*pitfall, metrics)) hit.cautions.push_back(id);
-    }
+    hit.cautions = cautions(card.id, subject, known);
     out.push_back(std::move(hit));
   }
   std::stable_sort(out.begin(), out.end(), [](const Hit& a, const Hit& b) {

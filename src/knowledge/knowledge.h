@@ -33,7 +33,8 @@ class CardBase {
  public:
   /// As Catalogue::load(); every card is parsed.
   static Result<CardBase> load(const std::vector<fs::path>& extra_folders = {});
-  static Result<CardBase> make(std::vector<Card> cards, hardware::Sources sources);
+  /// The cards of the pages. Errors: the first that does not parse.
+  static Result<CardBase> make(Catalogue catalogue, hardware::Sources sources);
   CardBase(CardBase&&) noexcept;
   CardBase& operator=(CardBase&&) noexcept;
   ~CardBase();
@@ -42,13 +43,8 @@ class CardBase {
   const hardware::Sources& sources() const;
   const Card* find(std::string_view id) const;
 
-  // As a Catalogue does.
-  std::string index() const;
-  static constexpr std::size_t kIndexLimit = Catalogue::kIndexLimit;
-  Result<std::vector<Hit>> list(const Scope& scope) const;
-  Result<std::string> show(const std::string& id, Detail detail) const;
-  Result<std::vector<Hit>> search(const std::string& text, const Scope& scope, int limit = 10,
-                                  Widen widen = Widen::when_empty) const;
+  /// The same cards, to be listed, shown and searched by text.
+  const Catalogue& catalogue() const;
 
   /// Those for a finding that no profile bounds yet, best first.
   Result<std::vector<Hit>> search(const evidence::Finding& finding, const Scope& scope,
@@ -69,6 +65,9 @@ class CardBase {
  private:
   struct State;
   explicit CardBase(std::unique_ptr<State> state);
+  /// The pitfalls that warn of a card, hold on the target and are not spoken against.
+  std::vector<std::string> cautions(const std::string& id, const evidence::Subject& subject,
+                                    const Target* target) const;
   std::unique_ptr<State> state_;
 };
 

@@ -213,41 +213,41 @@ TEST(Knowledge, CoversWhatItPromises) {
 }
 
 TEST(Knowledge, IndexFitsASmallWindow) {
-  const std::string index = base().index();
-  EXPECT_LE(index.size(), CardBase::kIndexLimit);
+  const std::string index = base().catalogue().index();
+  EXPECT_LE(index.size(), Catalogue::kIndexLimit);
   EXPECT_THAT(index, HasSubstr("swizzle-shared-memory"));
   EXPECT_THAT(index, HasSubstr("\ntechnique\n"));
   EXPECT_THAT(index, HasSubstr("\nbank-conflicts: lds-phase-table "));
   // However many there are.
-  std::vector<Card> many;
+  std::vector<Page> many;
   for (int i = 0; i < 5000; ++i) {
-    Card card = *parse_card(kCard, "a-card.md");
-    card.id += std::to_string(i);
-    card.file = card.id + ".md";
-    many.push_back(std::move(card));
+    Page page = *read_page(kCard, "a-card.md");
+    page.head.id += std::to_string(i);
+    page.file = page.head.id + ".md";
+    many.push_back(std::move(page));
   }
-  const auto crowd = CardBase::make(std::move(many), {});
+  const auto crowd = Catalogue::make(std::move(many));
   ASSERT_TRUE(crowd);
-  EXPECT_LE(crowd->index().size(), CardBase::kIndexLimit);
+  EXPECT_LE(crowd->index().size(), Catalogue::kIndexLimit);
   EXPECT_THAT(crowd->index(), HasSubstr(" more\n"));
 }
 
 TEST(Knowledge, ShowIsLayered) {
-  const auto brief = base().show("swizzle-shared-memory", Detail::brief);
-  const auto full = base().show("swizzle-shared-memory", Detail::full);
+  const auto brief = base().catalogue().show("swizzle-shared-memory", Detail::brief);
+  const auto full = base().catalogue().show("swizzle-shared-memory", Detail::full);
   ASSERT_TRUE(brief && full);
   EXPECT_LT(brief->size(), 2000u);
   EXPECT_THAT(*brief, Not(HasSubstr("```")));
   EXPECT_THAT(*full, HasSubstr("```"));
   EXPECT_THAT(*full, HasSubstr("https://"));
-  const auto unknown = base().show("swizzle-shared-memroy", Detail::brief);
+  const auto unknown = base().catalogue().show("swizzle-shared-memroy", Detail::brief);
   ASSERT_FALSE(unknown);
   EXPECT_THAT(unknown.error().hint, HasSubstr("swizzle-shared-memory"));
 }
 
 TEST(Search, FindsByTextIdentifierPrefixAndSlip) {
   const auto first = [](const std::string& text) {
-    const auto hits = base().search(text, {}, 5);
+    const auto hits = base().catalogue().search(text, {}, 5);
     EXPECT_TRUE(hits) << hits.error().to_string();
     return hits ? ids(*hits) : std::vector<std::string>{};
   };
@@ -255,7 +255,7 @@ TEST(Search, FindsByTextIdentifierPrefixAndSlip) {
   EXPECT_THAT(first("ds_read_b128 conflicts"), Contains("lds-phase-table"));
   EXPECT_THAT(first("ldmatr"), Contains("matrix-fragment-loads"));
   EXPECT_THAT(first("ds_bpermute"), Contains("dpp-reductions"));
-  const auto slip = base().search("swizle", {}, 5);
+  const auto slip = base().catalogue().search("swizle", {}, 5);
   ASSERT_TRUE(slip);
   EXPECT_THAT(ids(*slip), Contains("swizzle-shared-memory"));
   EXPECT_THAT(slip->front().why, HasSubstr("read as"));
@@ -265,39 +265,39 @@ TEST(Search, NothingInTheQuestionIsSyntax) {
   for (const char* text :
        {"\"", "a\" OR \"b", "*", "NEAR(a b)", "title:x", "(((", "'; DROP TABLE cards", "-",
         "2×3 → 6", "\xff\xfe\xff", "", "the of and"}) {
-    const auto hits = base().search(text, {});
+    const auto hits = base().catalogue().search(text, {});
     EXPECT_TRUE(hits) << text << ": " << hits.error().to_string();
   }
   std::string page;
   for (int i = 0; i < 20'000; ++i) page += "word" + std::to_string(i) + " ";
-  EXPECT_TRUE(base().search(page, {}));
-  EXPECT_TRUE(base().search(std::string(1 << 20, 'x'), {}));
+  EXPECT_TRUE(base().catalogue().search(page, {}));
+  EXPECT_TRUE(base().catalogue().search(std::string(1 << 20, 'x'), {}));
 }
 
 TEST(Search, ScopesFailClosed) {
   Scope scope;
   scope.arch = "gfx942";
-  const auto cdna = base().search("matrix", scope, 100);
+  const auto cdna = base().catalogue().search("matrix", scope, 100);
   ASSERT_TRUE(cdna);
   EXPECT_THAT(ids(*cdna), Contains("mfma-shape"));
   EXPECT_THAT(ids(*cdna), Not(Contains("wgmma-warpgroup")));
 
   scope.arch = "gfx943";
-  const auto unknown = base().search("matrix", scope);
+  const auto unknown = base().catalogue().search("matrix", scope);
   ASSERT_FALSE(unknown);
   EXPECT_THAT(unknown.error().message, HasSubstr("unknown"));
   EXPECT_THAT(unknown.error().hint, HasSubstr("gfx942"));
 
   scope.arch = "mi300x";  // a product stands for its target
-  EXPECT_THAT(ids(*base().search("matrix", scope, 100)), Contains("mfma-shape"));
+  EXPECT_THAT(ids(*base().catalogue().search("matrix", scope, 100)), Contains("mfma-shape"));
   scope.arch = "cdna3";
-  EXPECT_THAT(ids(*base().search("matrix", scope, 100)), Contains("mfma-shape"));
+  EXPECT_THAT(ids(*base().catalogue().search("matrix", scope, 100)), Contains("mfma-shape"));
 
   for (Scope wrong :
        {Scope{"nvida", "", "", "", "", ""}, Scope{"", "", "opncl", "", "", ""},
         Scope{"", "", "", "gem", "", ""}, Scope{"", "", "", "", "tilling", ""},
         Scope{"", "", "", "", "", "techniqe"}, Scope{"amd", "sm_90", "", "", "", ""}}) {
-    const auto hits = base().search("matrix", wrong);
+    const auto hits = base().catalogue().search("matrix", wrong);
     ASSERT_FALSE(hits);
     EXPECT_EQ(hits.error().kind, ErrorKind::bad_input);
     EXPECT_FALSE(hits.error().hint.empty());
@@ -307,7 +307,7 @@ TEST(Search, ScopesFailClosed) {
 TEST(Search, AWidenedAnswerIsLabelled) {
   Scope scope;
   scope.arch = "gfx942";
-  const auto widened = base().search("wgmma warpgroup HGMMA", scope, 5);
+  const auto widened = base().catalogue().search("wgmma warpgroup HGMMA", scope, 5);
   ASSERT_TRUE(widened);
   for (const Hit& hit : *widened) {
     if (hit.id == "wgmma-warpgroup") {
@@ -317,10 +317,10 @@ TEST(Search, AWidenedAnswerIsLabelled) {
   scope.category = "cache-policy";
   scope.vendor = "cpu";
   scope.arch = "";
-  const auto none = base().search("tcgen05", scope, 5, Widen::no);
+  const auto none = base().catalogue().search("tcgen05", scope, 5, Widen::no);
   ASSERT_TRUE(none);
   EXPECT_THAT(*none, IsEmpty());
-  const auto wide = base().search("tcgen05", scope, 5);
+  const auto wide = base().catalogue().search("tcgen05", scope, 5);
   ASSERT_TRUE(wide);
   ASSERT_FALSE(wide->empty());
   for (const Hit& hit : *wide) EXPECT_THAT(hit.scope, HasSubstr("outside the scope"));
@@ -444,7 +444,8 @@ TEST(CardBase, FoldersOverrideAndAreLabelled) {
   EXPECT_EQ(cards->find("a-card")->origin, folder->path().string());
   EXPECT_EQ(cards->find("swizzle-shared-memory")->title, "Our swizzle");
   EXPECT_EQ(cards->find("pad-shared-memory")->origin, "burnish");
-  EXPECT_THAT(*cards->show("a-card", Detail::brief), HasSubstr("from " + folder->path().string()));
+  EXPECT_THAT(*cards->catalogue().show("a-card", Detail::brief),
+              HasSubstr("from " + folder->path().string()));
 
   write("techniques/broken.md", "+++\nid = 5\n+++\n");
   const auto broken = CardBase::load({folder->path()});
@@ -455,21 +456,19 @@ TEST(CardBase, FoldersOverrideAndAreLabelled) {
 }
 
 TEST(CardBase, TwoCardsOfOneIdInOneFolderAreAMistake) {
-  const auto card = parse_card(kCard, "one.md");
-  auto other = card;
-  other->file = "two.md";
-  const auto made = CardBase::make({*card, *other}, {});
+  const auto made = Catalogue::make({*read_page(kCard, "one.md"), *read_page(kCard, "two.md")});
   ASSERT_FALSE(made);
   EXPECT_THAT(made.error().message, HasSubstr("a-card"));
   EXPECT_THAT(made.error().hint, HasSubstr("one.md"));
 }
 
 std::vector<Complaint> complaints_of(const std::string& text) {
-  auto card = parse_card(text, "a-card.md");
-  EXPECT_TRUE(card) << card.error().to_string();
+  auto page = read_page(text, "a-card.md");
+  EXPECT_TRUE(page) << page.error().to_string();
   hardware::Sources sources;
   EXPECT_TRUE(sources.add("[sheet]\ntitle = \"S\"\ndate = \"2025\"\n", "sources.toml"));
-  const auto one = CardBase::make({*card}, std::move(sources));
+  const auto one = CardBase::make(Catalogue::make({*page}).value(), std::move(sources));
+  EXPECT_TRUE(one) << one.error().to_string();
   MetricNames metrics;
   metrics.add("spill.bytes");
   const auto complaints = lint(*one, metrics);
@@ -543,7 +542,7 @@ TEST(Knowledge, DocumentedCountsAreCurrent) {
 }
 
 TEST(Json, HasTheShapeOfTheCommandLine) {
-  const auto hits = base().search("swizzle", {}, 1);
+  const auto hits = base().catalogue().search("swizzle", {}, 1);
   ASSERT_TRUE(hits);
   const Json json = to_json(*hits);
   for (const char* key : {"id", "title", "category", "score", "scope", "why"}) {

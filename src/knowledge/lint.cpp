@@ -38,11 +38,11 @@ class Linter {
 
   std::vector<Complaint> run() {
     for (const Card& card : base_.cards()) check(card);
-    const std::size_t index = base_.index().size();
-    if (index > CardBase::kIndexLimit)
+    const std::size_t index = base_.catalogue().index().size();
+    if (index > Catalogue::kIndexLimit)
       complain("index", 0,
                fmt::format("the index takes {} bytes; the limit is {}, 2,000 tokens", index,
-                           CardBase::kIndexLimit));
+                           Catalogue::kIndexLimit));
     return std::move(complaints_);
   }
 

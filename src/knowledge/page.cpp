@@ -20,7 +20,7 @@ std::string heading_of(const CardHead& head) {
 
 void lower(Words& words) {
   for (std::string* text : {&words.id, &words.title, &words.heading, &words.text})
-    make_lower(*text);
+    *text = to_lower(*text);
 }
 
 /// A bare key without dots.

@@ -119,7 +119,7 @@ Result<ReferenceFolders> ReferenceFolders::open(const std::vector<fs::path>& fol
   for (const Card& file : state->files)
     state->words.push_back({file.id, file.title, "", file.body});
   for (Words& one : state->words) {
-    for (std::string* text : {&one.id, &one.title, &one.text}) make_lower(*text);
+    for (std::string* text : {&one.id, &one.title, &one.text}) *text = to_lower(*text);
     texts.push_back(&one);
   }
   state->index = std::make_unique<SearchIndex>(std::move(texts));

@@ -151,10 +151,6 @@ struct Term {
 
 }  // namespace
 
-void make_lower(std::string& text) {
-  for (char& c : text) c = static_cast<char>(c + (c >= 'A' && c <= 'Z' ? 'a' - 'A' : 0));
-}
-
 std::vector<std::string> words(std::string_view text) {
   std::vector<std::string> out;
   for_each_word(text, [&](std::string_view word, bool) { out.push_back(to_lower(word)); });

@@ -20,9 +20,6 @@ struct TextMatch {
   std::string why;
 };
 
-/// As Words wants it, in place.
-void make_lower(std::string& text);
-
 /// The words of a text as the index holds them: lower-case, identifiers whole (ds_read_b128,
 /// bank-conflicts, l1.hit_pct).
 std::vector<std::string> words(std::string_view text);

@@ -108,7 +108,8 @@ Result<Story> Story::read(const std::string& example, const std::string& kernel,
   story.sources_["00"] = candidate.at("kernel.hip");
 
   BURNISH_TRY_ASSIGN(const auto replay, agent::make_replay(folder / "steps", {}));
-  BURNISH_TRY_ASSIGN(const auto cards, knowledge::CardBase::make({}, {}));
+  BURNISH_TRY_ASSIGN(auto pages, knowledge::Catalogue::make({}));
+  BURNISH_TRY_ASSIGN(const auto cards, knowledge::CardBase::make(std::move(pages), {}));
   BURNISH_TRY_ASSIGN(const std::string text, files.read(folder / "burnish.toml"));
   BURNISH_TRY_ASSIGN(const auto task,
                      workspace::parse_task(text, (folder / "burnish.toml").string()));
