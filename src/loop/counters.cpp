@@ -78,8 +78,12 @@ std::pair<Selection, int> selection_of(const device::LaunchPlan& plan) {
 
 }  // namespace
 
-Metric relative_to(Metric metric, const fs::path& workspace) {
-  metric.where.file = fs::path(metric.where.file).lexically_proximate(workspace).string();
+const char* const kAllowNvidiaCounters =
+    "the driver keeps its counters for administrators (ERR_NVGPUCTRPERM): load nvidia with "
+    "NVreg_RestrictProfilingToAdminUsers=0, or run as root";
+
+Metric relative_to(Metric metric, const fs::path& folder) {
+  metric.where.file = fs::path(metric.where.file).lexically_proximate(folder).string();
   return metric;
 }
 
@@ -115,11 +119,9 @@ Result<void> add_nvidia_counters(workspace::Workspace& workspace, const Tools& t
   auto& files = workspace.world().files;
   const std::string log = files.read(folder / "ncu.log").value_or("");
   if (!profiled || !files.exists(report)) {
-    std::string why = contains(log, "ERR_NVGPUCTRPERM")
-                          ? "the driver keeps its counters for administrators (ERR_NVGPUCTRPERM): "
-                            "load nvidia with NVreg_RestrictProfilingToAdminUsers=0, or run as root"
-                      : profiled ? "ncu wrote no report"
-                                 : profiled.error().message;
+    std::string why = contains(log, "ERR_NVGPUCTRPERM") ? kAllowNvidiaCounters
+                      : profiled                        ? "ncu wrote no report"
+                                                        : profiled.error().message;
     if (const auto at = log.find("==ERROR=="); at != std::string::npos && profiled)
       why += ": " + std::string(trim(log.substr(at + 9, log.find('\n', at) - at - 9)));
     evidence.statements.push_back("no hardware counters: " + why +
@@ -185,13 +187,10 @@ Result<void> add_amd_counters(workspace::Workspace& workspace, const Tools& tool
     if (report.good) continue;
     evidence.statements.push_back(fmt::format("{} failed: {}{}{}", report.name, report.why,
                                               report.hint.empty() ? "" : "; ", report.hint));
-    // The readers look at pmc/ and att/ as a whole: what failed must not lie there.
-    BURNISH_TRY(files.make_folder(folder / "failed"));
-    std::error_code failed;
-    fs::rename(run.folder, folder / "failed" / run.folder.filename(), failed);
-    if (failed) BURNISH_TRY(files.remove_all(run.folder));
-    if (hung == 2) {
-      evidence.statements.emplace_back("no further run under rocprofv3, since two hung");
+    BURNISH_TRY(set_aside(run.folder, folder / "failed", files));
+    if (hung == kMostHangs) {
+      evidence.statements.push_back(
+          fmt::format("no further run under rocprofv3, since {} hung", kMostHangs));
       break;
     }
   }

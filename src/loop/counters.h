@@ -32,7 +32,11 @@ Result<void> add_amd_counters(workspace::Workspace& workspace, const Tools& tool
                               evidence::KernelEvidence& evidence,
                               std::vector<profile::Artefact>& artefacts);
 
-/// With its pointer relative to the workspace, so that a clone can follow it.
-Metric relative_to(Metric metric, const fs::path& workspace);
+/// What to do when ncu says ERR_NVGPUCTRPERM.
+extern const char* const kAllowNvidiaCounters;
+
+/// With its pointer relative to the folder (a workspace, a profile's output), so that it can be
+/// followed in a clone. A word that is no path stays.
+Metric relative_to(Metric metric, const fs::path& folder);
 
 }  // namespace burnish::loop

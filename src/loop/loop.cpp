@@ -189,13 +189,17 @@ Result<State> Loop::state() const {
 }
 
 Result<std::string> Loop::recover() {
-  BURNISH_TRY_ASSIGN(const std::string recovered, recover_transition());
-  BURNISH_TRY_ASSIGN(const std::string undone, undo_spent_enabler());
+  BURNISH_TRY_ASSIGN(State state, this->state());
+  std::string recovered;
+  if (state.unfinished) {
+    BURNISH_TRY_ASSIGN(recovered, recover_transition(state));
+    BURNISH_TRY_ASSIGN(state, this->state());
+  }
+  BURNISH_TRY_ASSIGN(const std::string undone, undo_spent_enabler(state));
   return recovered + (recovered.empty() || undone.empty() ? "" : "; ") + undone;
 }
 
-Result<std::string> Loop::undo_spent_enabler() {
-  BURNISH_TRY_ASSIGN(const State state, this->state());
+Result<std::string> Loop::undo_spent_enabler(const State& state) {
   const int most = workspace_.task().enabler_iterations;
   // Only between two iterations: what is in the making is judged first.
   const bool between = state.next == Stage::profile || state.next == Stage::plan;
@@ -244,9 +248,7 @@ Result<void> Loop::undo_enabler(const State::Enabler& enabler, const std::string
 }
 
 /// What a dead process left is finished when its commit exists, and undone otherwise.
-Result<std::string> Loop::recover_transition() {
-  BURNISH_TRY_ASSIGN(const State state, this->state());
-  if (!state.unfinished) return std::string();
+Result<std::string> Loop::recover_transition(const State& state) {
   const Entry entry = *state.unfinished;
   auto& files = workspace_.world().files;
   for (const char* lock : {".git/index.lock", ".git/HEAD.lock", ".git/config.lock"})
@@ -264,8 +266,7 @@ Result<std::string> Loop::recover_transition() {
     const std::string earlier = detail.is_object() ? detail.value("commit", "") : "";
     if (commit && *commit != earlier) {
       BURNISH_TRY(workspace_.restore());
-      BURNISH_TRY(workspace_.append(entry.event, Phase::done, entry.version,
-                                    Json::parse(entry.detail_text, nullptr, false)));
+      BURNISH_TRY(workspace_.append(entry.event, Phase::done, entry.version, detail));
       return fmt::format("`{}` of v{} had been cut off after its commit: finished it", entry.event,
                          entry.version);
     }
@@ -649,8 +650,7 @@ Result<Shift> Loop::commit(Tools& tools) {
       return refused(fmt::format("the kernel differs from the one that was judged as v{}", version))
           .at({(workspace_.folder() / spec.kernel_file).string()})
           .with_hint("put the judged files back; what the gate saw is what is kept");
-    const bool gains = !record.optimization.enabler || record.performance.verdict == "improved";
-    const Json detail = gains ? Json::object() : Json{{"enabler", true}};
+    const Json detail = awaits_gain(record) ? Json{{"enabler", true}} : Json::object();
     BURNISH_TRY(workspace_.append("commit", Phase::begin, version, detail));
     BURNISH_TRY(write_readme(tools));
     auto paths = candidate_paths(spec);
@@ -681,7 +681,8 @@ Result<Shift> Loop::commit(Tools& tools) {
 }
 
 Result<void> Loop::settle(Tools& tools) {
-  BURNISH_TRY_ASSIGN(const std::string undone, undo_spent_enabler());
+  BURNISH_TRY_ASSIGN(const State state, this->state());
+  BURNISH_TRY_ASSIGN(const std::string undone, undo_spent_enabler(state));
   if (!undone.empty()) tools.observer.note(undone);
   share_outcomes(tools);
   return {};

@@ -108,12 +108,12 @@ class Loop {
   /// Finishes or undoes the transition that a dead process left, and undoes an enabler that it did
   /// not come to; in words, empty when there was nothing.
   Result<std::string> recover();
-  Result<std::string> recover_transition();
+  Result<std::string> recover_transition(const State& state);
   /// Puts back the version that the enabler was accepted over. What was accepted since, all without
   /// gain, goes with it.
   Result<void> undo_enabler(const State::Enabler& enabler, const std::string& why);
   /// In words what was undone, because no gain came in the iterations that an enabler has.
-  Result<std::string> undo_spent_enabler();
+  Result<std::string> undo_spent_enabler(const State& state);
   Result<agent::Situation> situation(Tools& tools, const State& state,
                                      const std::vector<workspace::Record>& records) const;
   /// With the reference folders, and with how cards fared here and in the shared store.

@@ -27,16 +27,19 @@ fs::path outcome_store(const workspace::Workspace& workspace) {
   return file.empty() ? fs::path() : workspace.folder() / file;
 }
 
+bool awaits_gain(const workspace::Record& record) {
+  return record.optimization.enabler && record.quality_gate.result == "PASS" &&
+         record.performance.verdict != "improved";
+}
+
 std::vector<knowledge::Outcome> own_outcomes(const workspace::TaskSpec& task,
                                              const std::vector<workspace::Record>& records) {
   const std::string id = identity(task.name, records);
   std::vector<knowledge::Outcome> outcomes;
   for (const auto& record : records) {
     if (record.masked || record.quality_gate.result.empty()) continue;
-    // An enabler that stands says nothing of its own: what follows it does, or it is undone.
-    if (record.optimization.enabler && record.quality_gate.result == "PASS" &&
-        record.performance.verdict != "improved")
-      continue;
+    // It says nothing of its own: what follows it does, or it is undone.
+    if (awaits_gain(record)) continue;
     for (const auto& search : record.search_log) {
       if (!search.source.starts_with(kCard)) continue;
       knowledge::Outcome outcome;

@@ -12,6 +12,9 @@ namespace burnish::loop {
 /// empty: none. A relative path of the task is relative to the workspace.
 fs::path outcome_store(const workspace::Workspace& workspace);
 
+/// Whether a version is an enabler that was accepted without a gain of its own.
+bool awaits_gain(const workspace::Record& record);
+
 /// How the cards that a workspace's unmasked records rest on fared: one outcome a judged
 /// version, of the card that its plan cites first.
 std::vector<knowledge::Outcome> own_outcomes(const workspace::TaskSpec& task,

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "evidence/names.h"
+#include "loop/counters.h"
 #include "loop/program_code.h"
 
 namespace burnish::loop {
@@ -22,8 +23,6 @@ constexpr const char* kOurs[] = {"att",      "pmc",           "failed",      "tr
                                  "kernel.s", "evidence.json", "summary.txt", "profile.ncu-rep",
                                  "ncu.log",  "run.log",       "code",        kMarker};
 constexpr int kMostKernelsShown = 5;
-/// Hangs in a row after which no further run is tried.
-constexpr int kMostHangs = 2;
 /// Launches that ncu replays when nothing selects any: each takes some forty replays.
 constexpr int kMostLaunches = 32;
 
@@ -189,10 +188,7 @@ class ProgramRun {
         if (line.starts_with("==ERROR==") && words.size() < 3) words.emplace_back(line);
       if (words.empty()) words = last_words(said);
       report.why = words.empty() ? why : why + ": " + join(words, " | ");
-      if (contains(said, "ERR_NVGPUCTRPERM"))
-        report.hint =
-            "the driver keeps its counters for administrators: load nvidia with "
-            "NVreg_RestrictProfilingToAdminUsers=0, or run as root";
+      if (contains(said, "ERR_NVGPUCTRPERM")) report.hint = kAllowNvidiaCounters;
     };
     if (!failure.empty()) {
       bad("ncu " + failure);
@@ -284,13 +280,8 @@ class ProgramRun {
       report.timed_out = process.timed_out;
     }
     if (!report.good) {
-      // The readers look at pmc/ and att/ as a whole: what failed must not lie there.
-      const fs::path aside = dir_ / "failed" / what.folder.filename();
-      std::error_code ignored;
-      (void)world_.files.make_folder(dir_ / "failed");
-      fs::rename(what.folder, aside, ignored);
-      if (ignored) (void)world_.files.remove_all(what.folder);
-      report.folder = aside;
+      if (const auto aside = set_aside(what.folder, dir_ / "failed", world_.files))
+        report.folder = *aside;
     }
     tell(report);
     reports_.push_back(std::move(report));
@@ -478,17 +469,13 @@ class ProgramRun {
   }
 
   void make_relative(evidence::Evidence& document) const {
-    const auto relative = [&](const fs::path& file) {
-      return file.is_absolute() ? file.lexically_proximate(dir_) : file;
-    };
-    for (auto& artefact : document.artefacts) artefact.file = relative(artefact.file);
+    for (auto& artefact : document.artefacts)
+      artefact.file = artefact.file.lexically_proximate(dir_);
     for (auto& warning : document.warnings) warning = replace_all(warning, dir_.string() + "/", "");
     for (auto& kernel : document.kernels) {
       MetricSet metrics;
-      for (auto [name, metric] : kernel.metrics.all()) {
-        metric.where.file = relative(metric.where.file).string();
-        metrics.add(std::move(metric));
-      }
+      for (const auto& [name, metric] : kernel.metrics.all())
+        metrics.add(relative_to(metric, dir_));
       kernel.metrics = std::move(metrics);
       for (auto& text : kernel.statements) text = replace_all(text, dir_.string() + "/", "");
     }

@@ -211,6 +211,15 @@ Result<std::vector<RocprofRun>> counter_runs(const std::string& arch, const fs::
   return runs;
 }
 
+Result<fs::path> set_aside(const fs::path& run, const fs::path& failed, FileSystem& files) {
+  BURNISH_TRY(files.make_folder(failed));
+  const fs::path aside = failed / run.filename();
+  std::error_code error;
+  fs::rename(run, aside, error);
+  if (error) BURNISH_TRY(files.remove_all(run));
+  return aside;
+}
+
 std::vector<std::string> last_words(const std::string& log, std::size_t most) {
   std::vector<std::string> words;
   const auto lines = split_lines(log);

@@ -40,6 +40,8 @@ std::optional<Rocprofv3> find_rocprofv3();
 /// What to do about what is missing.
 extern const char* const kInstallRocprofv3;
 extern const char* const kInstallDecoder;
+/// Hangs after which no further run is tried.
+constexpr int kMostHangs = 2;
 /// "gfx942" as the driver tells it, empty without an AMD GPU.
 std::string arch_of_kfd();
 
@@ -74,6 +76,10 @@ struct RunReport {
 /// Judges a run that has ended by what it left: its files must hold what was asked for. `failure`
 /// is how it ended when that was not well ("exited with 1"), `log` what it and the program printed.
 RunReport judge_run(const RocprofRun& run, const std::string& failure, const std::string& log);
+
+/// Moves what a run that is not good left into `failed`: the readers look at pmc/ and att/ as a
+/// whole. Returns where it lies; what cannot be moved is removed.
+Result<fs::path> set_aside(const fs::path& run, const fs::path& failed, FileSystem& files);
 
 /// The last lines of a log that say something: no stack trace, no more than `most`.
 std::vector<std::string> last_words(const std::string& log, std::size_t most = 3);
