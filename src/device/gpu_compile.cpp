@@ -1,15 +1,14 @@
 #include "device/gpu_compile.h"
 
-#include <cxxabi.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdlib>
 
 #include "base/process.h"
 #include "base/text.h"
 #include "device/build_log.h"
+#include "isa/demangle.h"
 
 namespace burnish::device {
 namespace {
@@ -26,17 +25,9 @@ void finish(GpuBuild& build, const Source& source, const fs::path& input, const 
   build.outcome.seconds = std::chrono::duration<double>(steady_clock::now() - start).count();
 }
 
-std::string demangled(const std::string& symbol) {
-  int status = 0;
-  char* text = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
-  std::string result = status == 0 && text != nullptr ? text : symbol;
-  std::free(text);
-  return result;
-}
-
 /// "void ns::scale<float>(float*, int)" → "ns::scale<float>".
 std::string function_name(const std::string& symbol) {
-  std::string text = demangled(symbol);
+  std::string text = isa::demangled(symbol);
   int depth = 0;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {

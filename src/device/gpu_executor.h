@@ -1,8 +1,8 @@
 #pragma once
 
-#include <deque>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
