@@ -126,11 +126,28 @@ bool continue_in_child() {
 
 }  // namespace
 
+const std::string& confinement_trouble(Confinement confinement) {
+  static const std::string none;
+  switch (confinement) {
+    case Confinement::bubblewrap: {
+      static const std::string bubblewrap = bubblewrap_trouble();
+      return bubblewrap;
+    }
+    case Confinement::namespaces: {
+      static const std::string namespaces = namespaces_trouble();
+      return namespaces;
+    }
+    case Confinement::process_group:
+      break;
+  }
+  return none;
+}
+
 const Sandbox& best_sandbox() {
   static const Sandbox best = [] {
-    const std::string no_bubblewrap = bubblewrap_trouble();
+    const std::string& no_bubblewrap = confinement_trouble(Confinement::bubblewrap);
     if (no_bubblewrap.empty()) return Sandbox{Confinement::bubblewrap, "bubblewrap"};
-    const std::string no_namespaces = namespaces_trouble();
+    const std::string& no_namespaces = confinement_trouble(Confinement::namespaces);
     if (no_namespaces.empty()) return Sandbox{Confinement::namespaces, "namespaces"};
     return Sandbox{Confinement::process_group,
                    fmt::format("process group only: {}; {}", no_bubblewrap, no_namespaces)};

@@ -20,7 +20,10 @@ struct Sandbox {
   std::string words;  ///< for reports
 };
 
-/// The best that this machine allows, tried once.
+/// Why this machine does not allow it, tried once; empty when it does.
+const std::string& confinement_trouble(Confinement confinement);
+
+/// The best that this machine allows.
 const Sandbox& best_sandbox();
 
 /// The folder that a worker may write to, when it is inside the sandbox.

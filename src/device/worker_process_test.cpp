@@ -22,6 +22,9 @@ using std::chrono::milliseconds;
 class FakeWorker : public ::testing::TestWithParam<Confinement> {
  protected:
   void SetUp() override {
+    if (const std::string& trouble = confinement_trouble(GetParam()); !trouble.empty()) {
+      GTEST_SKIP() << trouble;
+    }
     Result<TemporaryFolder> folder = TemporaryFolder::make();
     ASSERT_TRUE(folder.has_value());
     folder_ = std::make_unique<TemporaryFolder>(std::move(*folder));
