@@ -170,10 +170,12 @@ void close_all_but(unsigned a, unsigned b) {
 }
 
 /// Gives back the watcher's copies of what burnish holds: they would keep gigabytes alive that
-/// burnish itself frees meanwhile. Only large anonymous mappings matter; the stack and the
-/// thread's own data are spared, and all else that the watcher touches is mapped from files.
+/// burnish itself frees meanwhile. Only large anonymous mappings matter; what lies round the stack
+/// and the thread's own data is spared, which may have become one mapping with what is large, and
+/// all else that the watcher touches is mapped from files.
 void release_memory() {
   constexpr std::uintptr_t kLarge = 32u << 20;
+  constexpr std::uintptr_t kSpared = 16u << 20;  // on both sides, and a multiple of pages
   const auto stack = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   const auto thread = reinterpret_cast<std::uintptr_t>(&errno);
   const int maps = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -191,12 +193,17 @@ void release_memory() {
       char* at = line;
       const std::uintptr_t begin = std::strtoull(at, &at, 16);
       const std::uintptr_t end = std::strtoull(at + 1, &at, 16);
-      const auto holds = [&](std::uintptr_t address) { return begin <= address && address < end; };
       if (end - begin < kLarge || std::strncmp(at, " rw-p ", 6) != 0) continue;
       const char* device = std::strchr(at + 6, ' ');
       if (device == nullptr || std::strncmp(device, " 00:00 0", 8) != 0) continue;
-      if (holds(stack) || holds(thread)) continue;
-      ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+      std::uintptr_t from = begin;
+      for (const std::uintptr_t own : {std::min(stack, thread), std::max(stack, thread)}) {
+        if (own < begin || own >= end) continue;
+        const std::uintptr_t middle = own / kSpared * kSpared, low = middle - kSpared;
+        if (low > from) ::madvise(reinterpret_cast<void*>(from), low - from, MADV_DONTNEED);
+        from = std::max(from, middle + 2 * kSpared);
+      }
+      if (from < end) ::madvise(reinterpret_cast<void*>(from), end - from, MADV_DONTNEED);
     }
   }
   ::close(maps);
