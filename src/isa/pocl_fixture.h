@@ -5,7 +5,9 @@
 
 #include <array>
 #include <cstdlib>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <type_traits>
 
@@ -57,16 +59,16 @@ class Pocl {
     finish_(queue_);
     const std::string size =
         "/" + std::to_string(local[0]) + "-" + std::to_string(local[1]) + "-1-";
-    fs::path newest;
+    // What was not there before: times of files are too coarse to tell builds apart. What PoCL has
+    // built already, but for comments, leaves nothing new; then the last one of that name is it.
+    fs::path& object = objects_[kernel + size];
     for (const auto& entry : fs::recursive_directory_iterator(folder_->path())) {
       if (entry.path().filename() != kernel + ".so") continue;
       if (entry.path().string().find(size) == std::string::npos) continue;
-      if (newest.empty() || fs::last_write_time(entry.path()) > fs::last_write_time(newest)) {
-        newest = entry.path();
-      }
+      if (seen_.insert(entry.path()).second) object = entry.path();
     }
-    if (newest.empty()) return bad_input("PoCL left no object of " + kernel);
-    return newest;
+    if (object.empty()) return bad_input("PoCL left no object of " + kernel);
+    return object;
   }
 
  private:
@@ -124,6 +126,8 @@ class Pocl {
 
   std::string why_;
   std::optional<TemporaryFolder> folder_;
+  std::set<fs::path> seen_;
+  std::map<std::string, fs::path> objects_;  ///< the last one, by kernel and work-group
   cl_device_id device_ = nullptr;
   cl_context context_ = nullptr;
   cl_command_queue queue_ = nullptr;
