@@ -245,6 +245,11 @@ bool TomlFields::require(const std::string& key, std::string hint) {
   return false;
 }
 
+bool TomlFields::is_array(const std::string& key) const {
+  const toml::node* found = node_->table->get(key);
+  return found != nullptr && found->is_array();
+}
+
 std::vector<std::string> TomlFields::keys() const {
   std::vector<std::pair<toml::source_position, std::string>> found;
   for (const auto& [key, value] : *node_->table) {

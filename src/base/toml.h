@@ -27,6 +27,7 @@ class TomlFields {
   bool has(const std::string& key) const;
   /// has(); the key is recorded as missing when it is not there.
   bool require(const std::string& key, std::string hint = "");
+  bool is_array(const std::string& key) const;
   std::vector<std::string> keys() const;
   Place place() const;                        ///< of the table itself
   Place place(const std::string& key) const;  ///< of the key's value; the table's when absent

@@ -21,7 +21,7 @@ struct BenchArguments {
 Result<int> bench_versions(const Common& common, BenchArguments& arguments) {
   BURNISH_TRY_ASSIGN(auto workspace, open_to_read(common.folder));
   BURNISH_TRY_ASSIGN(auto reference, loop::open_reference(workspace));
-  const auto task = loop::judged_task(workspace.task(), reference);
+  const auto task = loop::judged_task(workspace.task(), reference, loop::Workloads::all);
   BURNISH_TRY_ASSIGN(auto bench, open_bench(common, workspace));
   const std::string& arch = bench.device->info().arch;
   std::vector<measure::Candidate> candidates;

@@ -33,7 +33,7 @@ Result<int> lint_task(const Common& common, const measure::Task& task) {
 Result<int> check(const Common& common, const CheckOptions& options) {
   BURNISH_TRY_ASSIGN(auto workspace, open_to_read(common.folder));
   BURNISH_TRY_ASSIGN(auto reference, loop::open_reference(workspace));
-  const auto task = loop::judged_task(workspace.task(), reference);
+  const auto task = loop::judged_task(workspace.task(), reference, loop::Workloads::all);
   if (options.lint) return lint_task(common, task);
   std::string label = "the working tree";
   BURNISH_TRY_ASSIGN(workspace::Files files, workspace.candidate());

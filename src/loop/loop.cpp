@@ -324,7 +324,7 @@ Result<void> Loop::baseline(Tools& tools, AllowWeak allow) {
                      judged_candidate(spec, files, label(version), tools.device.info().arch));
   tools.observer.progress(fmt::format("checking {}", label(version)));
   BURNISH_TRY_ASSIGN(const auto verification,
-                     measure::verify(tools.device, task, candidate, {}, {}, tools.random));
+                     verify_variants(tools, spec, task, files, candidate.label, {}));
   if (verification.verdict != measure::Verdict::pass) {
     BURNISH_TRY(workspace_.append("undone", Phase::done, version, {{"event", "baseline"}}));
     return refused("the baseline does not pass its own checks: " + verification.why)
@@ -336,7 +336,7 @@ Result<void> Loop::baseline(Tools& tools, AllowWeak allow) {
   BURNISH_TRY_ASSIGN(const auto roofs, ceilings(workspace_, tools.device));
   tools.observer.progress(fmt::format("timing {}", label(version)));
   BURNISH_TRY_ASSIGN(const auto bench,
-                     measure::bench(tools.device, task, {candidate}, {}, {}, roofs, tools.random,
+                     measure::bench(tools.device, task, {candidate}, {}, tools.timing, roofs, tools.random,
                                     workspace_.world().clock));
 
   Record record;
@@ -776,7 +776,11 @@ Result<std::vector<int>> Loop::partial_restart(Tools& tools) {
   return masked;
 }
 
-Result<Summary> Loop::run(Tools& tools, agent::Agent& agent, int max_iterations) {
+Result<Summary> Loop::run(Tools& tools, agent::Agent& agent, int max_iterations, Until until) {
+  const auto reached = [&]() -> Result<std::string> {
+    if (until == Until::end) return std::string();
+    return stop_condition(tools, max_iterations);
+  };
   for (;;) {
     BURNISH_TRY_ASSIGN(const State state, this->state());
     switch (state.next) {
@@ -785,12 +789,12 @@ Result<Summary> Loop::run(Tools& tools, agent::Agent& agent, int max_iterations)
         break;
       case Stage::profile: {
         BURNISH_TRY(profile(tools));
-        BURNISH_TRY_ASSIGN(const std::string reason, stop_condition(tools, max_iterations));
+        BURNISH_TRY_ASSIGN(const std::string reason, reached());
         if (!reason.empty()) BURNISH_TRY(stop(reason));
         break;
       }
       case Stage::plan: {
-        BURNISH_TRY_ASSIGN(const std::string reason, stop_condition(tools, max_iterations));
+        BURNISH_TRY_ASSIGN(const std::string reason, reached());
         if (!reason.empty()) {
           BURNISH_TRY(stop(reason));
           break;
@@ -799,7 +803,7 @@ Result<Summary> Loop::run(Tools& tools, agent::Agent& agent, int max_iterations)
         if (plan) {
           tools.observer.note(
               fmt::format("{}: {} (at most {:.2f}×)", plan->category, plan->action, plan->bound));
-        } else if (!state.restarted && state.since_gain > 0) {
+        } else if (until == Until::goal && !state.restarted && state.since_gain > 0) {
           BURNISH_TRY_ASSIGN(const auto masked, partial_restart(tools));
           tools.observer.note(fmt::format("no new direction; masked {} records and starting afresh",
                                           masked.size()));
@@ -808,6 +812,8 @@ Result<Summary> Loop::run(Tools& tools, agent::Agent& agent, int max_iterations)
               undo_enabler(*state.enabler, "no gain followed before the directions ran out"));
           tools.observer.note(
               fmt::format("no gain followed the enabler v{}: undid it", state.enabler->version));
+        } else if (until == Until::end) {
+          BURNISH_TRY(stop("the story is told: no step is left"));
         } else {
           BURNISH_TRY(stop("the end of the road: no finding that this agent can answer is left"));
         }

@@ -24,7 +24,6 @@ class Observer {
   virtual void progress(const std::string& text) = 0;  ///< one that the next replaces
 };
 
-/// What the loop works with.
 /// What the vendor's profiler collects, in its own words.
 struct Profiling {
   std::string set = "full";
@@ -32,6 +31,7 @@ struct Profiling {
   bool source = false;                ///< keep the source text in the report
 };
 
+/// What the loop works with.
 struct Tools {
   device::Device& device;
   const knowledge::CardBase& cards;
@@ -41,6 +41,7 @@ struct Tools {
   /// Opens what the gate checks accesses with; empty: that is not done.
   std::function<Result<std::vector<measure::Sanitizer>>()> sanitizers = {};
   Profiling profiling = {};
+  measure::BenchOptions timing = {};  ///< how long the stages time
 };
 
 enum class Shift { none, accepted, rejected };
@@ -100,8 +101,11 @@ class Loop {
   /// Masks half of the unmasked records, never v0 and never the best, at random.
   Result<std::vector<int>> partial_restart(Tools& tools);
 
-  /// Goes on from where it stands until a stop condition holds or no direction is left.
-  Result<Summary> run(Tools& tools, agent::Agent& agent, int max_iterations);
+  /// Goes on from where it stands until a stop condition holds or no direction is left; or, to
+  /// replay a story, to its end, past every goal and without a partial restart.
+  enum class Until { goal, end };
+  Result<Summary> run(Tools& tools, agent::Agent& agent, int max_iterations,
+                      Until until = Until::goal);
 
  private:
   explicit Loop(workspace::Workspace workspace);

@@ -105,11 +105,13 @@ measure::Candidate python_candidate(const TaskSpec& task, const workspace::Files
 
 }  // namespace
 
-measure::Task judged_task(const TaskSpec& task, std::shared_ptr<measure::Reference> reference) {
+measure::Task judged_task(const TaskSpec& task, std::shared_ptr<measure::Reference> reference,
+                          Workloads workloads) {
   measure::Task judged;
   judged.name = task.name;
   for (const auto& spec : task.workloads)
-    judged.workloads.push_back({spec.name, spec.dims, spec.weight, spec.hot});
+    if (spec.gate || workloads == Workloads::all)
+      judged.workloads.push_back({spec.name, spec.dims, spec.weight, spec.hot});
   for (const auto& [name, range] : task.domain)
     judged.domain[name] = {range.low, range.high, range.multiple};
   judged.problem = [task](const std::string& workload, const Variables& dims) {
@@ -147,6 +149,7 @@ Result<measure::Candidate> judged_candidate(const TaskSpec& task, const workspac
     if (const auto text = files.find(name); text != files.end())
       candidate.source.also[name] = text->second;
   candidate.source.macros = workspace::macros(configuration);
+  candidate.source.macros.merge(workspace::macros(task.macros));
   candidate.source.options = task.options;
   candidate.plan = [task, launch, configuration, arch](const Variables& dims) {
     return workspace::resolve(task, launch, configuration, dims, arch);

@@ -8,9 +8,12 @@
 
 namespace burnish::loop {
 
-/// A workspace's task as the judge wants it: functions of the dimensions.
+/// A workspace's task as the judge wants it: functions of the dimensions. The gate's workloads, or
+/// all that there are.
+enum class Workloads { of_the_gate, all };
 measure::Task judged_task(const workspace::TaskSpec& task,
-                          std::shared_ptr<measure::Reference> reference);
+                          std::shared_ptr<measure::Reference> reference,
+                          Workloads workloads = Workloads::of_the_gate);
 
 Result<std::shared_ptr<measure::Reference>> open_reference(workspace::Workspace& workspace);
 

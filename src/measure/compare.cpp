@@ -197,20 +197,29 @@ class Bencher {
     source.language = candidates_[0].source.language;
     source.file = "empty";
     source.text = text;
-    BURNISH_TRY_ASSIGN(const auto session, device_.open(source, limits_));
-    BURNISH_TRY(session->prepare({}));
+    BURNISH_TRY_ASSIGN(empty_, device_.open(source, limits_));
+    BURNISH_TRY(empty_->prepare({}));
+    BURNISH_TRY_ASSIGN(result_.launch_floor, floor_of(1));
+    return {};
+  }
+
+  /// What an empty launch takes, of so many between two time stamps.
+  Result<double> floor_of(int repetitions) {
+    if (empty_ == nullptr) return 0.0;
+    const auto known = floors_.find(repetitions);
+    if (known != floors_.end()) return known->second;
     device::LaunchPlan plan;
     plan.launches.emplace_back();
     plan.launches[0].kernel = "burnish_empty";
     device::RunRequest request;
     request.plan = &plan;
+    request.repetitions = repetitions;
     std::vector<double> samples;
     for (int i = 0; i < kFloorSamples + kWarmUps; ++i) {
-      BURNISH_TRY_ASSIGN(const auto run, session->run(request));
-      if (i >= kWarmUps) samples.push_back(run.device_seconds);
+      BURNISH_TRY_ASSIGN(const auto run, empty_->run(request));
+      if (i >= kWarmUps) samples.push_back(run.device_seconds / repetitions);
     }
-    result_.launch_floor = median(samples);
-    return {};
+    return floors_[repetitions] = median(samples);
   }
 
   Result<void> measure(const Workload& workload) {
@@ -585,6 +594,7 @@ class Bencher {
       timing.warm = batched ? timing.latency : latency_of(arm.other);
       timing.host = latency_of(arm.basis_host);
       timing.samples = arm.basis;
+      BURNISH_TRY_ASSIGN(timing.floor, floor_of(method_.repetitions));
       timing.flops = work.flops / timing.latency.p50;
       timing.bandwidth = work.bytes / timing.latency.p50;
       BURNISH_TRY(hold_to_roofline(timing, work));
@@ -759,6 +769,8 @@ class Bencher {
   Poisons poisons_;
   Bench result_;
   std::vector<Arm> arms_;
+  std::unique_ptr<device::Session> empty_;
+  std::map<int, double> floors_;  ///< by repetitions
   std::unique_ptr<Oracle> oracle_;
   std::unique_ptr<ContentPool> pool_;
   Method method_;

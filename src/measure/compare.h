@@ -29,6 +29,7 @@ struct Timing {
   Method method;    ///< of `latency` and `samples`; the same for all versions at one workload
   Latency latency;  ///< what verdicts rest on: cold caches, or batches where launches are short
   Latency warm;
+  double floor = 0;  ///< of an empty kernel by the same method; 0: the language has none
   Latency host;  ///< round enqueue and wait, of the launches of `latency`: what a caller sees
   std::vector<double> samples;
   double flops = 0, bandwidth = 0;  ///< achieved, FLOP/s and B/s; 0 work gives 0

@@ -95,6 +95,7 @@ Json to_json(const Bench& bench) {
                        {"latency", latency(timing.latency)},
                        {"warm", latency(timing.warm)},
                        {"host", latency(timing.host)},
+                       {"floor", number(timing.floor)},
                        {"flops", number(timing.flops)},
                        {"bandwidth", number(timing.bandwidth)},
                        {"utilization", std::move(utilization)},

@@ -17,6 +17,22 @@ namespace {
 
 constexpr std::int64_t kLargestGrid = std::numeric_limits<std::int32_t>::max();
 
+/// What `when` reads of the architecture: NVIDIA's compute capability as a number, 90 for sm_90 and
+/// sm_90a; 0 on other devices.
+constexpr char kArchitecture[] = "sm";
+/// Where it matters which one it is, a spec is worked out for all of these (CUDA 13).
+constexpr std::array kArchitectures{0, 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
+
+double architecture(const std::string& arch) {
+  double value = 0;
+  if (!arch.starts_with("sm_")) return value;
+  for (const char digit : arch.substr(3)) {
+    if (digit < '0' || digit > '9') break;
+    value = 10 * value + (digit - '0');
+  }
+  return value;
+}
+
 /// Of cuTensorMapEncodeTiled (CUDA Driver API, tensor map object management).
 struct MapOption {
   const char* key;
@@ -68,6 +84,8 @@ class LaunchReader {
       if (!is_name(name)) {
         let.fail(name, fmt::format("\"{}\" cannot be the name of a value", name),
                  "use letters, digits and _, and no word or function of the expressions");
+      } else if (name == kArchitecture) {
+        let.fail(name, fmt::format("`{}` is the architecture already", name));
       } else if (names_.dims.contains(name) || names_.tunables.contains(name) ||
                  names_.texts.contains(name)) {
         let.fail(name, fmt::format("\"{}\" is a {} of the task already", name,
@@ -130,7 +148,11 @@ class LaunchReader {
       kernel.shared_bytes = read_optional_expression(fields, "shared");
       if (kernel.shared_bytes) check_names(root_, *kernel.shared_bytes, names_);
       kernel.when = read_optional_expression(fields, "when");
-      if (kernel.when) check_names(root_, *kernel.when, names_);
+      if (kernel.when) {
+        Names with_architecture = names_;
+        with_architecture.dims.insert(kArchitecture);
+        check_names(root_, *kernel.when, with_architecture);
+      }
       kernel.arch = fields.has("arch") ? fields.strings("arch") : std::vector<std::string>{};
       fields.require("arguments",
                      "write arguments = [{tensor = \"A\"}, {scalar = \"N\", dtype = \"i32\"}]");
@@ -352,9 +374,21 @@ class Resolver {
     return buffers;
   }
 
-  Result<double> wanted(const LaunchKernel& kernel) const {
+  Result<double> wanted(const LaunchKernel& kernel, double architecture) const {
     if (!kernel.when) return 1.0;
-    return kernel.when->evaluate(values_);
+    if (!kernel.when->variables().contains(kArchitecture)) return kernel.when->evaluate(values_);
+    Variables values = values_;
+    values.emplace(kArchitecture, architecture);  // a dimension of this name goes before it
+    return kernel.when->evaluate(values);
+  }
+
+  /// Whether it runs on any device that there is.
+  Result<bool> wanted_anywhere(const LaunchKernel& kernel) const {
+    for (const double one : kArchitectures) {
+      BURNISH_TRY_ASSIGN(const double value, wanted(kernel, one));
+      if (value != 0) return true;
+    }
+    return false;
   }
 
   Result<device::KernelLaunch> launch(const LaunchKernel& kernel) const {
@@ -548,6 +582,15 @@ bool runs_on(const LaunchKernel& kernel, const std::string& arch) {
                      [&](const std::string& prefix) { return arch.starts_with(prefix); });
 }
 
+/// At the last condition that could have admitted it.
+Error nothing_launched(const LaunchSpec& launch, const std::string& where, const Variables& dims) {
+  const LaunchKernel& last = launch.kernels.back();
+  const auto place = last.when ? last.when->place() : std::nullopt;
+  return bad_input(fmt::format("no [[kernel]] is launched {} at {}", where, describe(dims)))
+      .at(place.value_or(last.place))
+      .with_hint("one `when` and `arch` must admit this, or `requires` refuse it");
+}
+
 }  // namespace
 
 Result<LaunchSpec> parse_launch(std::string_view text, const std::string& file,
@@ -569,12 +612,15 @@ Result<LaunchSpec> parse_launch(std::string_view text, const std::string& file,
     if (*admitted == 0) continue;
     if (auto lets = resolver.work_out_lets(); !lets) return context(lets.error());
     if (auto scratch = resolver.scratch(); !scratch) return context(scratch.error());
+    bool any = false;
     for (const LaunchKernel& kernel : launch.kernels) {
-      auto wanted = resolver.wanted(kernel);
+      auto wanted = resolver.wanted_anywhere(kernel);
       if (!wanted) return context(wanted.error());
-      if (*wanted == 0) continue;
+      if (!*wanted) continue;
+      any = true;
       if (auto resolved = resolver.launch(kernel); !resolved) return context(resolved.error());
     }
+    if (!any) return context(nothing_launched(launch, "anywhere", workload.dims));
   }
   return launch;
 }
@@ -594,16 +640,12 @@ Result<device::LaunchPlan> resolve(const TaskSpec& task, const LaunchSpec& launc
   BURNISH_TRY_ASSIGN(plan.scratch, resolver.scratch());
   for (const LaunchKernel& kernel : launch.kernels) {
     if (!runs_on(kernel, arch)) continue;
-    BURNISH_TRY_ASSIGN(const double wanted, resolver.wanted(kernel));
+    BURNISH_TRY_ASSIGN(const double wanted, resolver.wanted(kernel, architecture(arch)));
     if (wanted == 0) continue;
     BURNISH_TRY_ASSIGN(device::KernelLaunch resolved, resolver.launch(kernel));
     plan.launches.push_back(std::move(resolved));
   }
-  if (plan.launches.empty()) {
-    return bad_input(fmt::format("no [[kernel]] is launched on {} at {}", arch, describe(dims)))
-        .at({launch.file, 0, 0})
-        .with_hint("one `when` and `arch` must admit this, or `requires` refuse it");
-  }
+  if (plan.launches.empty()) return nothing_launched(launch, "on " + arch, dims);
   return plan;
 }
 

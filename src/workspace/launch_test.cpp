@@ -83,6 +83,51 @@ TEST(Launch, ArchitecturesPickKernels) {
   EXPECT_TRUE(contains(other.error().message, "gfx942"));
 }
 
+// Each kernel where its condition over dimensions, tunables, named values and the architecture holds.
+TEST(Launch, ConditionsPickKernelsByShapeAndArchitecture) {
+  const TaskSpec task = small_task();
+  const auto kernel = [](const std::string& name, const std::string& when) {
+    return "[[kernel]]\nname = \"" + name +
+           "\"\ngrid = [\"N / chunk\"]\nblock = [\"chunk\"]\nwhen = \"" + when +
+           "\"\narguments = [{tensor = \"x\"}]\n";
+  };
+  const std::string text = "[let]\nchunk = \"N % 8 == 0 ? 8 : 1\"\n" +
+                           kernel("wide", "chunk == 8 and sm >= 90 and WIDTH == 1") +
+                           kernel("narrow", "chunk == 8 and sm < 90") + kernel("tail", "chunk == 1");
+  const auto launch = parse_launch(text, "launch.toml", task);
+  ASSERT_TRUE(launch) << launch.error().to_string();
+  const Configuration values = configuration(task, *launch);
+  const auto launched = [&](double n, const char* arch) {
+    const auto plan = resolve(task, *launch, values, {{"N", n}}, arch);
+    if (!plan) return plan.error().to_string();
+    std::string names;
+    for (const auto& one : plan->launches) names += one.kernel + " ";
+    return names;
+  };
+  EXPECT_EQ(launched(1024, "sm_90a"), "wide ");
+  EXPECT_EQ(launched(1024, "sm_100"), "wide ");
+  EXPECT_EQ(launched(1024, "sm_86"), "narrow ");
+  EXPECT_EQ(launched(1024, "gfx942"), "narrow ");
+  EXPECT_EQ(launched(1001, "sm_90"), "tail ");
+
+  // Where none is launched, that is an error at the last condition.
+  const auto two = parse_launch(kernel("wide", "sm >= 90 and N > 1000").insert(0, "[let]\nchunk = 1\n"),
+                                "launch.toml", task);
+  ASSERT_FALSE(two);  // at the workload of 1000
+  EXPECT_TRUE(contains(two.error().message, "no [[kernel]] is launched anywhere at N = 1000"))
+      << two.error().to_string();
+  ASSERT_TRUE(two.error().place);
+  EXPECT_EQ(two.error().place->line, 7);
+  const auto new_only = parse_launch(
+      kernel("wide", "sm >= 90").insert(0, "[let]\nchunk = 1\n"), "launch.toml", task);
+  ASSERT_TRUE(new_only) << new_only.error().to_string();
+  const auto nowhere = resolve(task, *new_only, values, {{"N", 4}}, "sm_80");
+  ASSERT_FALSE(nowhere);
+  EXPECT_EQ(nowhere.error().kind, ErrorKind::bad_input);
+  EXPECT_TRUE(contains(nowhere.error().message, "on sm_80 at N = 4"));
+  EXPECT_EQ(nowhere.error().place->line, 7);
+}
+
 TEST(Launch, TensorMapsAreInnermostFirstAndInBytes) {
   TaskSpec task = documented_task();
   const std::string text = R"([[kernel]]
@@ -149,6 +194,9 @@ TEST(Launch, MalformedTextsAreLocated) {
       {"block of zero", "[64]", "[0]", 4, 10, "not from 1"},
       {"negative shared", "block = [64]", "block = [64]\nshared = -4", 5, 10, "not a whole number"},
       {"when", "block = [64]", "block = [64]\nwhen = \"M > 1\"", 5, 8, "which nothing defines"},
+      {"architecture in a grid", "64 * WIDTH", "64 * sm", 3, 9, "which nothing defines"},
+      {"let named as the architecture", "[[kernel]]", "[let]\nsm = 4\n[[kernel]]", 2, 6,
+       "the architecture already"},
       {"arch", "block = [64]", "block = [64]\narch = \"sm_90\"", 5, 8, "an array of strings"},
       {"no arguments", "arguments = [{tensor = \"x\"}, {tensor = \"y\"}, {scalar = \"N\"}]\n", "",
        1, 1, "\"arguments\" is missing"},

@@ -14,6 +14,8 @@ namespace burnish::workspace {
 
 namespace {
 
+constexpr std::size_t kMostChoices = 1000;  ///< workloads of one [[workload]]
+
 // Of the roofline's ceilings (docs/workspace.md).
 const std::vector<std::string>& math_paths() {
   static const std::vector<std::string> names = {
@@ -33,6 +35,7 @@ class TaskReader {
     read_kernel();
     read_workloads();
     read_tensors();
+    read_variants();
     read_domain();
     read_work();
     read_tolerance();
@@ -160,46 +163,88 @@ class TaskReader {
                                           number_text(workload.weight)));
       }
       workload.hot = fields.boolean("hot", true);
-      read_dims(fields, workload);
-      task_.workloads.push_back(std::move(workload));
+      workload.gate = fields.boolean("gate", true);
+      for (WorkloadSpec& choice : read_dims(fields, workload)) {
+        if (!choice.set.empty() && !taken.insert(choice.name).second) {
+          fields.fail("name", fmt::format("the name \"{}\" is taken already", choice.name),
+                      "name each workload differently");
+        }
+        task_.workloads.push_back(std::move(choice));
+      }
+    }
+    if (!task_.workloads.empty() &&
+        std::none_of(task_.workloads.begin(), task_.workloads.end(),
+                     [](const WorkloadSpec& workload) { return workload.gate; })) {
+      root_.fail("workload", "the gate has no workload to judge at",
+                 "leave gate = false out of one of them");
     }
   }
 
-  void read_dims(TomlFields& fields, WorkloadSpec& workload) {
-    if (!fields.require("dims", "write dims = {M = 1024, N = 1024}")) return;
+  /// The workload, or one for every choice where dimensions are lists.
+  std::vector<WorkloadSpec> read_dims(TomlFields& fields, const WorkloadSpec& workload) {
+    std::vector<WorkloadSpec> choices{workload};
+    if (!fields.require("dims", "write dims = {M = 1024, N = 1024}")) return choices;
     TomlFields dims = fields.table("dims");
     const std::vector<std::string> names = dims.keys();
+    std::set<std::string> given;
     for (const std::string& name : names) {
-      const std::int64_t value = dims.integer(name);
+      const bool is_list = dims.is_array(name);
+      std::vector<std::int64_t> values;
+      if (is_list) {
+        for (const TomlValue& value : dims.values(name)) {
+          const auto* number = std::get_if<std::int64_t>(&value);
+          values.push_back(number != nullptr ? *number : 0);
+        }
+        if (values.empty()) dims.fail(name, "a list of dimensions needs at least one value");
+      } else {
+        values.push_back(dims.integer(name));
+      }
       if (!is_name(name)) {
         dims.fail(name, fmt::format("\"{}\" cannot be the name of a dimension", name),
                   "use letters, digits and _, and no word or function of the expressions");
-      } else if (value < 1 || value > kMostElements) {
-        dims.fail(name,
-                  fmt::format("the dimension {} must be from 1 to 2^40, not {}", name, value));
       }
-      workload.dims[name] = static_cast<double>(value);
+      std::vector<WorkloadSpec> longer;
+      for (const WorkloadSpec& choice : choices) {
+        for (const std::int64_t value : values) {
+          longer.push_back(choice);
+          longer.back().dims[name] = static_cast<double>(value);
+          if (!is_list) continue;
+          longer.back().name += fmt::format("{}{}={}", choice.set.empty() ? "." : ",", name, value);
+          longer.back().set = workload.name;
+        }
+      }
+      for (const std::int64_t value : values) {
+        if (value >= 1 && value <= kMostElements) continue;
+        dims.fail(name, fmt::format("the dimension {} must be a whole number from 1 to 2^40, not {}",
+                                    name, value));
+      }
+      if (longer.size() > kMostChoices) {
+        dims.fail(name, fmt::format("these are more than {} workloads", kMostChoices));
+        return choices;
+      }
+      if (!longer.empty()) choices = std::move(longer);
+      given.insert(name);
     }
     if (names.empty()) {
       fields.fail("dims", "a workload needs at least one dimension", "write dims = {N = 1024}");
     }
-    if (task_.workloads.empty()) return;
-    for (const auto& [name, value] : task_.workloads.front().dims) {
-      if (workload.dims.find(name) == workload.dims.end()) {
+    if (task_.workloads.empty()) return choices;
+    const WorkloadSpec& first = task_.workloads.front();
+    for (const auto& [name, value] : first.dims) {
+      if (!given.contains(name)) {
         fields.fail("dims",
                     fmt::format("the dimension {} of workload \"{}\" is missing here", name,
-                                task_.workloads.front().name),
+                                first.name),
                     "every workload gives every dimension a value");
       }
     }
-    for (const auto& [name, value] : workload.dims) {
-      if (task_.workloads.front().dims.find(name) == task_.workloads.front().dims.end()) {
-        dims.fail(
-            name,
-            fmt::format("workload \"{}\" has no dimension {}", task_.workloads.front().name, name),
-            "every workload gives every dimension a value");
+    for (const std::string& name : given) {
+      if (first.dims.find(name) == first.dims.end()) {
+        dims.fail(name, fmt::format("workload \"{}\" has no dimension {}", first.name, name),
+                  "every workload gives every dimension a value");
       }
     }
+    return choices;
   }
 
   void read_tensors() {
@@ -270,6 +315,32 @@ class TaskReader {
     if (draw.kind != "normal" && (draw.low < smallest || draw.high > largest(dtype))) {
       fields.fail("draw", fmt::format("{} to {} does not fit the dtype {}", number_text(draw.low),
                                       number_text(draw.high), to_string(dtype)));
+    }
+  }
+
+  void read_variants() {
+    std::set<std::string> taken;
+    for (TomlFields& fields : root_.tables("variant")) {
+      VariantSpec variant;
+      variant.name = fields.string("name");
+      if (fields.has("name")) check_name(fields, variant.name, "variant", taken);
+      TomlFields dtypes = fields.table("dtype");
+      for (const std::string& name : dtypes.keys()) {
+        variant.dtypes[name] = read_dtype(dtypes, name);
+        if (std::none_of(task_.tensors.begin(), task_.tensors.end(),
+                         [&](const TensorSpec& tensor) { return tensor.name == name; })) {
+          dtypes.fail(name, fmt::format("there is no tensor \"{}\"", name));
+        }
+      }
+      TomlFields macros = fields.table("macros");
+      for (const std::string& name : macros.keys()) {
+        variant.macros[name] = macros.value(name);
+        if (!is_name(name)) {
+          macros.fail(name, fmt::format("\"{}\" cannot be the name of a macro", name),
+                      "use letters, digits and _");
+        }
+      }
+      task_.variants.push_back(std::move(variant));
     }
   }
 
@@ -568,6 +639,18 @@ class TaskReader {
 };
 
 }  // namespace
+
+TaskSpec variant_of(TaskSpec task, const VariantSpec& variant) {
+  task.name += " " + variant.name;
+  task.variants.clear();
+  task.macros = variant.macros;
+  for (TensorSpec& tensor : task.tensors) {
+    if (const auto dtype = variant.dtypes.find(tensor.name); dtype != variant.dtypes.end()) {
+      tensor.dtype = dtype->second;
+    }
+  }
+  return task;
+}
 
 Result<TaskSpec> parse_task(std::string_view text, const std::string& file) {
   BURNISH_TRY_ASSIGN(TomlFields root, TomlFields::parse(text, file));

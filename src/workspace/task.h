@@ -35,6 +35,8 @@ struct WorkloadSpec {
   Variables dims;
   double weight = 1;
   bool hot = true;
+  bool gate = true;  ///< the gate judges it; else only `check`, `bench` and the demo come to it
+  std::string set;   ///< the [[workload]] whose lists of dimensions it is one choice of; else empty
 };
 
 struct DomainSpec {
@@ -71,6 +73,13 @@ struct StopCondition {
   int max_iterations = 50;
 };
 
+/// The same task with other dtypes: the kernel's source sees them as macros.
+struct VariantSpec {
+  std::string name;
+  std::map<std::string, DType> dtypes;       ///< of tensors; the others stay as they are
+  std::map<std::string, TomlValue> macros;
+};
+
 struct IsaTarget {
   std::string metric, comparison;  ///< one of < <= == >= >
   double value = 0;
@@ -86,6 +95,8 @@ struct TaskSpec {
   std::vector<std::string> options;  ///< compiler options
   std::vector<TensorSpec> tensors;
   std::vector<WorkloadSpec> workloads;
+  std::vector<VariantSpec> variants;
+  std::map<std::string, TomlValue> macros;  ///< of the variant that this is; none in the task itself
   std::map<std::string, DomainSpec> domain;
   Expression flops, bytes;
   std::string math_path;
@@ -102,6 +113,9 @@ struct TaskSpec {
   double agent_budget_seconds = 0;  ///< 0: none
   std::string family;               ///< operator family for cards: "gemm", "softmax", …
 };
+
+/// The task as the variant has it.
+TaskSpec variant_of(TaskSpec task, const VariantSpec& variant);
 
 /// A configuration of the tunables, complete.
 using Configuration = std::map<std::string, TomlValue>;
@@ -128,7 +142,7 @@ struct LaunchKernel {
   std::vector<Expression> grid, block, cluster;  ///< 1 to 3 each; grid in blocks
   std::optional<Expression> shared_bytes;
   std::vector<LaunchArgument> arguments;
-  std::optional<Expression> when;  ///< over dimensions and tunables
+  std::optional<Expression> when;  ///< over dimensions, tunables and `sm`
   std::vector<std::string> arch;   ///< prefixes; empty: any
   Place place;
 };

@@ -58,6 +58,40 @@ TEST(Task, DefaultsOfDrawsAndGoals) {
   EXPECT_EQ(testing::small_task().stop.utilization, 0.9);
 }
 
+// Lists of dimensions stand for a workload each; what is not the gate's is only timed.
+TEST(Task, WorkloadsOfLists) {
+  const auto task = parse_task(
+      broken(kTask, {"", "[work]",
+                     "[[workload]]\nname = \"many\"\ndims = {N = [256, 512]}\ngate = false\n[work]",
+                     0, 0, ""}),
+      "burnish.toml");
+  ASSERT_TRUE(task) << task.error().to_string();
+  ASSERT_EQ(task->workloads.size(), 4u);
+  EXPECT_TRUE(task->workloads[0].gate);
+  EXPECT_EQ(task->workloads[0].set, "");
+  EXPECT_EQ(task->workloads[3].name, "many.N=512");
+  EXPECT_EQ(task->workloads[3].set, "many");
+  EXPECT_EQ(task->workloads[3].dims.at("N"), 512);
+  EXPECT_FALSE(task->workloads[3].gate);
+}
+
+TEST(Task, VariantsChangeDtypes) {
+  const auto task = parse_task(
+      broken(kTask, {"", "[work]",
+                     "[[variant]]\nname = \"half\"\ndtype = {x = \"f16\"}\nmacros = {HALF = "
+                     "1}\n[work]",
+                     0, 0, ""}),
+      "burnish.toml");
+  ASSERT_TRUE(task) << task.error().to_string();
+  ASSERT_EQ(task->variants.size(), 1u);
+  const TaskSpec half = variant_of(*task, task->variants[0]);
+  EXPECT_EQ(half.name, "copy half");
+  EXPECT_EQ(half.tensors[0].dtype, DType::f16);
+  EXPECT_EQ(half.tensors[1].dtype, DType::f32);
+  EXPECT_EQ(macros(half.macros), (std::map<std::string, std::string>{{"HALF", "1"}}));
+  EXPECT_TRUE(half.variants.empty());
+}
+
 TEST(Task, PythonKernelsNeedNoLaunchSpec) {
   const auto task =
       parse_task(broken(kTask, {"", "language = \"opencl\"\nfile = \"kernel.cl\"",
@@ -91,6 +125,13 @@ TEST(Task, CategoriesAreWrittenDown) {
   }
 }
 
+/// 1001 numbers.
+std::string many() {
+  std::string numbers;
+  for (int i = 1; i <= 1001; ++i) numbers += (i > 1 ? ", " : "") + std::to_string(i);
+  return numbers;
+}
+
 TEST(Task, MalformedTextsAreLocated) {
   // Lines and columns are those of the text with the replacement in it.
   const std::vector<Malformed> cases = {
@@ -98,6 +139,13 @@ TEST(Task, MalformedTextsAreLocated) {
       {"empty", kTask, "", 1, 1, "\"name\" is missing"},
       {"binary", "name = \"copy\"", std::string("\0\x01\xff", 3), 1, 0, "not TOML"},
       {"unknown key", "[work]\n", "[work]\nflosp = 1\n", 24, 1, "flops"},
+      {"list with a text", "N = 1024", "N = [1, \"x\"]", 19, 0, "whole number"},
+      {"empty list", "N = 1024", "N = []", 19, 0, "at least one value"},
+      {"endless lists", "N = 1024", "N = [" + many() + "]", 19, 0, "more than 1000 workloads"},
+      {"nothing for the gate", "dims = {N = 1024}\n[[workload]]\nname = \"ragged\"\n",
+       "gate = false\n", 0, 0, "the gate has no workload"},
+      {"variant of no tensor", "[work]\n",
+       "[[variant]]\nname = \"v\"\ndtype = {z = \"f16\"}\n[work]\n", 25, 0, "no tensor \"z\""},
       {"unknown table", "[work]\n", "[wrok]\n", 23, 2, "did you mean \"work\"?"},
       {"name of a wrong type", "name = \"copy\"", "name = 3", 1, 8, "a string"},
       {"blank name", "name = \"copy\"", "name = \"  \"", 1, 8, "1 to 100 bytes"},

@@ -1,12 +1,17 @@
-// The K largest of every row of G (T x E, bf16), largest first: their sigmoids in P, their places in
+// The K largest of every row of G (T x E, bf16 or fp16), largest first: their sigmoids in P, their places in
 // I. Ties go to the lower index; NaN is never chosen; what a row lacks has weight 0 and index -1.
 //
 // A thread serves a row. Each round takes the largest of what comes after the last winner.
 
+#if HALF  // logits are fp16
+#include <cuda_fp16.h>
+__device__ inline float widen(unsigned bits) { return __half2float(__ushort_as_half((unsigned short)bits)); }
+#else
+__device__ inline float widen(unsigned bits) { return __uint_as_float(bits << 16); }
+#endif
+
 // NVRTC has no INFINITY.
 __device__ inline float infinity() { return __int_as_float(0x7f800000); }
-
-__device__ inline float widen(unsigned short x) { return __uint_as_float((unsigned)x << 16); }
 
 extern "C" __global__ void __launch_bounds__(256)
 topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T,

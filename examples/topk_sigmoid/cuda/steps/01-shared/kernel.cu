@@ -1,7 +1,14 @@
-// The K largest of every row of G (T x E, bf16), largest first: their sigmoids in P, their places in
+// The K largest of every row of G (T x E, bf16 or fp16), largest first: their sigmoids in P, their places in
 // I. Ties go to the lower index; NaN is never chosen; what a row lacks has weight 0 and index -1.
 //
 // A block serves a row: a thread has one logit, and the best of all is found by halving in shared memory.
+
+#if HALF  // logits are fp16
+#include <cuda_fp16.h>
+__device__ inline float widen(unsigned bits) { return __half2float(__ushort_as_half((unsigned short)bits)); }
+#else
+__device__ inline float widen(unsigned bits) { return __uint_as_float(bits << 16); }
+#endif
 
 // NVRTC has no INFINITY.
 __device__ inline float infinity() { return __int_as_float(0x7f800000); }
@@ -20,7 +27,7 @@ __device__ inline Best better(Best a, Best b) {
 
 // A logit, or nothing where there is none or it is NaN.
 __device__ inline Best logit(const unsigned short* row, int e, int E) {
-  const float value = e < E ? __uint_as_float((unsigned)row[e] << 16) : 0;
+  const float value = e < E ? widen(row[e]) : 0;
   const bool number = e < E && value == value;
   return {number ? value : -infinity(), number ? e : kNone};
 }
