@@ -212,6 +212,147 @@ def check_search_is_quick(root):
     check_is_quick(*at, "search", "ds_read_b128", "--arch", "gfx942")
 
 
+def step_of(folder, number, name, category, action, kernel, launch):
+    """A step of a story: what replay goes through."""
+    step = folder / "steps" / f"{number:02}-{name}"
+    step.mkdir(parents=True)
+    (step / "kernel.cl").write_text(kernel)
+    (step / "launch.toml").write_text(launch)
+    (step / "plan.md").write_text(f'''+++
+version = {number}
+parent = {number - 1}
+category = "{category}"
+action = "{action}"
+findings = ["narrow"]
+expected = "fewer instructions"
++++
+''')
+
+
+PEER = '''import json, sys
+for workload in json.loads(sys.argv[1])["workloads"]:
+    assert workload["tensors"]["x"] == {"dtype": workload["variant"] or "f32", "shape": [workload["dims"]["N"]]}
+    print(json.dumps({"peer": "program", "workload": workload["name"], "variant": workload["variant"],
+                      "samples_us": [900, 1000, 1100], "error": 1e-7}))
+'''
+
+
+def check_story(root):
+    """A demo replays a story: steps judged by the gate, wrong ones kept and told, all timed with their peers."""
+    example = root / "data/examples/story"
+    shutil.copytree(SOURCE / "tests/tasks/scale", example)
+    launch = (example / "launch.toml").read_text()
+    kernel = (example / "kernel.cl").read_text()
+    # Logits, so to say, in half precision where HALF is set.
+    kernel = kernel.replace("__global const float* restrict x", "__global const X* restrict x")
+    kernel = kernel.replace("y[i] = x[i] * x[i] + 1.0f", "y[i] = at(x, i) * at(x, i) + 1.0f")
+    kernel = '''#if HALF
+typedef half X;
+float at(__global const half* x, int i) { return vload_half(i, x); }
+#else
+typedef float X;
+float at(__global const float* x, int i) { return x[i]; }
+#endif
+''' + kernel.replace("#if VEC > 1", "#if VEC > 1 && !HALF")
+    (example / "kernel.cl").write_text(kernel)
+    task = (example / "burnish.toml").read_text()
+    task = task.replace("[domain]", '''[[workload]]
+name = "many"
+dims = {N = [8192, 65536]}
+gate = false
+
+[[variant]]
+name = "f16"
+dtype = {x = "f16"}
+macros = {HALF = 1}
+
+[domain]''')
+    (example / "burnish.toml").write_text(task)
+    wide = launch + "\n[tunables]\nVEC = 8\n"
+    step_of(example, 1, "wide", "vectorized-access", "load eight at once", kernel, wide)
+    wrong = kernel.replace("at(x, i) + 1.0f", "at(x, i) + (i == 100 ? 2.0f : 1.0f)")
+    step_of(example, 2, "wrong", "vectorized-access", "forget one", wrong, wide)
+    many = launch + "\n[tunables]\nVEC = 8\nITEMS = 64\n"
+    step_of(example, 3, "items", "work-partition", "more elements an item", kernel, many)
+    peer = example / "peers/plain"
+    peer.mkdir(parents=True)
+    (peer / "kernel.cl").write_text(kernel)
+    (peer / "launch.toml").write_text(launch)
+    (example / "peers/program.py").write_text(PEER)
+    (example / "peers/absent.py").write_text("import sys\nprint('Torch is not here', file=sys.stderr)\nsys.exit(3)\n")
+    os.environ["BURNISH_DATA"] = str(root / "data")
+    at = ["-C", root]
+    shown = ask("demo", *at, "demo", "story")
+    text = run(*at, "demo", "story").stdout
+    del os.environ["BURNISH_DATA"]
+
+    gates = {one["label"]: one["gate"] for one in shown["contenders"]}
+    assert gates["v1"] == "PASS" and gates["v2"] == "FAIL" and gates["plain"] == "PASS", gates
+    assert [one["what"] for one in shown["contenders"]][1:4] == ["01-wide", "02-wrong", "03-items"]
+    assert shown["story"]["stop"]["reason"].startswith("the story is told"), shown["story"]["stop"]
+    times = {(one["contender"], one["variant"], one["workload"]): one for one in shown["times"]}
+    for variant in ("", "f16"):
+        for workload in ("many.N=8192", "many.N=65536"):
+            assert ("v2", variant, workload) not in times, "a wrong version was timed"
+            for contender in ("v0", "v1", "v3", "plain", "program"):
+                time = times[contender, variant, workload]
+                assert time["interval"][0] <= time["p50"] <= time["interval"][1], time
+            assert times["v1", variant, workload]["floor"] > 0
+            assert times["program", variant, workload]["p50"] == 1e-3
+    fast, slow = times["v3", "", "many.N=65536"], times["v0", "", "many.N=65536"]
+    over = fast["over"]["v0"]
+    assert abs(over["ratio"] - slow["p50"] / fast["p50"]) < 1e-9 and over["interval"][0] > 1, over
+    means = {(one["contender"], one["over"]): one for one in shown["means"]}
+    assert means["v3", "program"]["workloads"] == 4 and "net" not in means["v3", "program"]
+    assert means["v3", "plain"]["net"]["ratio"] > means["v3", "plain"]["gross"]["ratio"] > 1
+    assert any("Torch is not here" in note for note in shown["notes"]), shown["notes"]
+    for part in ("plain (peer)", "02-wrong", "v2: ", "geometric means", "note: Torch is not here", "× v0"):
+        assert part in text, (part, text)
+    assert "Burnish-Version: v3" in git(root / "burnish-demo-story", "log")
+
+
+def check_dispatch(root):
+    """Two kernels by shape, each judged at the shapes that it is for."""
+    task = root / "dispatch"
+    shutil.copytree(SOURCE / "tests/tasks/scale", task)
+    kernel = (task / "kernel.cl").read_text()
+    other = kernel[kernel.index("__kernel"):].replace("void scale(", "void scale_odd(")
+    launch = (task / "launch.toml").read_text()
+    odd = launch.replace('"scale"', '"scale_odd"') + 'when = "N % 2 == 1"\n'
+    (task / "launch.toml").write_text(launch + 'when = "N % 2 == 0 and sm == 0"\n\n' + odd)
+    for wrong in ("", "even", "odd"):
+        parts = {"even": kernel, "odd": other}
+        if wrong:
+            parts[wrong] = parts[wrong].replace("x[i] + 1.0f", "x[i] + 1.5f")
+        (task / "kernel.cl").write_text(parts["even"] + parts["odd"])
+        work = root / f"dispatch-{wrong}"
+        ask("init", "init", work, "--from", task)
+        checked = ask("check", "-C", work, "check", code=1 if wrong else 0)
+        failing = {one["name"] for one in checked["workloads"] if one["verdict"] != "PASS"}
+        assert bool(failing) == bool(wrong), checked
+        for name in failing & {"even", "odd"}:
+            assert name == wrong, (name, wrong)
+    (task / "launch.toml").write_text(launch + 'when = "N % 2 == 0"\n')
+    error = ask("error", "init", root / "dispatch-none", "--from", task, code=2)["error"]
+    assert "no [[kernel]] is launched" in error["message"] and error["line"] == 6, error
+
+
+def check_machine_code(root):
+    """Where no device runs a story, its machine code tells it, for what can be compiled."""
+    if not shutil.which("clang-22") and not shutil.which("nvcc"):
+        return
+    told = json.loads(run("-C", root, "demo", "topk", "--json").stdout)
+    if "contenders" in told:  # a GPU is here
+        return
+    for story in told["stories"]:
+        steps = [step for step in story["steps"] if step["step"] == "00"]
+        assert {step["arch"] for step in steps} <= {"gfx942", "gfx950", "sm_90"}, story
+        assert all(step["metrics"]["registers.used"] > 0 for step in story["steps"])
+        assert all(step["occupancy"]["waves_per_simd"] > 0 for step in story["steps"])
+    assert "between lanes" in run("-C", root, "demo", "topk_sigmoid").stdout
+    assert "conv3d, " in ask("error", "-C", root, "demo", "conv4d", code=2)["error"]["hint"]
+
+
 def check_import(root):
     """A workspace of an agent skill, odd values included; its numbers go on."""
     skill = root / "kernel_opt_norm"
@@ -259,6 +400,9 @@ def main():
         check_import(root)
         check_loop(root)
         check_scratch(root)
+        check_dispatch(root)
+        check_story(root)
+        check_machine_code(root)
         check_kill(root)
     unchecked = set(SCHEMAS) - CHECKED - {"error"}
     assert not unchecked, f"no verb was held to the schemas of {sorted(unchecked)}"

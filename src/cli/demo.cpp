@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/text.h"
 #include "cli/front.h"
@@ -118,6 +119,7 @@ Result<int> tell_by_machine_code(const Common& common, const std::string& name,
     }
     BURNISH_TRY_ASSIGN(const auto story, loop::Story::read(example, {}, {}));
     std::vector<loop::CompiledStep> steps;
+    std::set<std::string> warnings;  // the same of every step
     for (const auto& step : story.steps())
       for (const auto& arch : loop::story_architectures(example.backend)) {
         auto compiled = story.compile(step, arch, rules);
@@ -125,8 +127,10 @@ Result<int> tell_by_machine_code(const Common& common, const std::string& name,
           note(fmt::format("{} for {}: {}", step, arch, compiled.error().message));
           continue;
         }
+        warnings.insert(compiled->reading.warnings.begin(), compiled->reading.warnings.end());
         steps.push_back(std::move(*compiled));
       }
+    for (const auto& warning : warnings) note(example.backend + ": " + warning);
     if (steps.empty()) continue;
     text += fmt::format("\n{} in {}, by its machine code ({})\n", name, example.backend, compiler);
     text += report::plain(report::machine_code(steps), terminal_columns());

@@ -60,16 +60,16 @@ Result<std::map<std::string, std::string>> files_of_example(const std::string& n
 }  // namespace
 
 bool Example::has_story() const {
-  for (const auto& [name, content] : files)
-    if (name.starts_with("steps/") && name.ends_with("/plan.md")) return true;
+  for (const auto& [path, content] : files)
+    if (path.starts_with("steps/") && path.ends_with("/plan.md")) return true;
   return false;
 }
 
 std::vector<std::string> Example::folders(const std::string& folder) const {
   std::set<std::string> names;
-  for (const auto& [name, content] : files) {
-    if (!name.starts_with(folder + "/")) continue;
-    const std::string rest = name.substr(folder.size() + 1);
+  for (const auto& [path, content] : files) {
+    if (!path.starts_with(folder + "/")) continue;
+    const std::string rest = path.substr(folder.size() + 1);
     if (const auto end = rest.find('/'); end != std::string::npos) names.insert(rest.substr(0, end));
   }
   return {names.begin(), names.end()};
@@ -77,8 +77,8 @@ std::vector<std::string> Example::folders(const std::string& folder) const {
 
 workspace::Files Example::task_files() const {
   workspace::Files own;
-  for (const auto& [name, content] : files)
-    if (name.find('/') == std::string::npos) own[name] = content;
+  for (const auto& [path, content] : files)
+    if (path.find('/') == std::string::npos) own[path] = content;
   return own;
 }
 

@@ -133,7 +133,9 @@ Cells machine_code(const std::vector<loop::CompiledStep>& steps) {
       return std::string(kNone);
     };
     cells.push_back(
-        {at.step, at.arch, number("registers.used") + " / " + number("registers.allocated"),
+        {at.step, at.arch,
+         number("registers.used") +
+             (at.metrics.find("registers.allocated") ? " / " + number("registers.allocated") : ""),
          is_amd ? number("registers.scalar") : kNone, number("shared.static_bytes"),
          at.occupancy.hardware_waves_per_simd
              ? fmt::format("{} / {}", at.occupancy.waves_per_simd,
