@@ -282,8 +282,8 @@ macros = {HALF = 1}
     (example / "peers/absent.py").write_text("import sys\nprint('Torch is not here', file=sys.stderr)\nsys.exit(3)\n")
     os.environ["BURNISH_DATA"] = str(root / "data")
     at = ["-C", root]
-    shown = ask("demo", *at, "demo", "story")
-    text = run(*at, "demo", "story").stdout
+    shown = ask("demo", *at, "demo", "story", "--seconds", 2)
+    text = run(*at, "demo", "story", "--seconds", 0.2).stdout
     del os.environ["BURNISH_DATA"]
 
     gates = {one["label"]: one["gate"] for one in shown["contenders"]}

@@ -4,14 +4,18 @@
 //
 // with dims["M"] a whole number, in["A"] the elements of a tensor as doubles, row-major, and
 // out["C"] where to write them. Every element of every output must be written. An exception is
-// reported as the failure of the reference.
+// reported as the failure of the reference. burnish::parallel(n, f) calls f(i) for every i below n
+// on all cores; f must not throw.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace burnish {
@@ -61,6 +65,19 @@ class Outputs {
   }
   std::map<std::string, std::vector<double>> values;
 };
+
+template <class Function>
+void parallel(std::int64_t count, Function&& function) {
+  std::atomic<std::int64_t> next{0};
+  const auto work = [&] {
+    for (auto i = next++; i < count; i = next++) function(i);
+  };
+  const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
+  std::vector<std::thread> threads;
+  for (std::int64_t i = 1; i < std::min(cores, count); ++i) threads.emplace_back(work);
+  work();
+  for (auto& thread : threads) thread.join();
+}
 
 }  // namespace burnish
 

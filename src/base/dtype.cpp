@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/parallel.h"
+
 namespace burnish {
 namespace {
 
@@ -58,6 +60,8 @@ std::uint16_t encode(const SmallFloat& format, double value) {
   return static_cast<std::uint16_t>(sign | result);
 }
 
+constexpr std::size_t kGrain = 1 << 18;  ///< elements; what takes a core about a millisecond
+
 template <class Bits>
 void decode_all(const SmallFloat& format, std::span<const std::byte> bytes,
                 std::vector<double>& values) {
@@ -68,20 +72,24 @@ void decode_all(const SmallFloat& format, std::span<const std::byte> bytes,
   for (std::size_t i = 0; i < table.size(); ++i) {
     table[i] = decode(format, static_cast<std::uint16_t>(i));
   }
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    Bits bits;
-    std::memcpy(&bits, bytes.data() + i * sizeof(Bits), sizeof(Bits));
-    values[i] = tabled ? table[bits] : decode(format, bits);
-  }
+  for_each_piece(values.size(), kGrain, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      Bits bits;
+      std::memcpy(&bits, bytes.data() + i * sizeof(Bits), sizeof(Bits));
+      values[i] = tabled ? table[bits] : decode(format, bits);
+    }
+  });
 }
 
 template <class Bits>
 void encode_all(const SmallFloat& format, std::span<const double> values,
                 std::vector<std::byte>& bytes) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto bits = static_cast<Bits>(encode(format, values[i]));
-    std::memcpy(bytes.data() + i * sizeof(Bits), &bits, sizeof(Bits));
-  }
+  for_each_piece(values.size(), kGrain, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto bits = static_cast<Bits>(encode(format, values[i]));
+      std::memcpy(bytes.data() + i * sizeof(Bits), &bits, sizeof(Bits));
+    }
+  });
 }
 
 template <class T>

@@ -18,6 +18,7 @@ namespace {
 struct DemoArguments {
   std::string name = "matmul", output;
   bool sanitize = false;
+  double seconds = 0;
 };
 
 Result<void> make_workspace(const loop::Example& example, const fs::path& folder) {
@@ -57,8 +58,10 @@ Result<int> run_example(const Common& common, const DemoArguments& arguments,
     BURNISH_TRY(loop::write_example(example, "steps/", steps.path()));
     BURNISH_TRY_ASSIGN(auto replay, agent::make_replay(steps.path() / "steps", {}));
     if (!arguments.sanitize) tools.sanitizers = {};
-    tools.timing.largest_seconds = loop::kStorySeconds;
+    const double seconds = arguments.seconds;
+    tools.timing.largest_seconds = seconds > 0 ? seconds : loop::kStorySeconds;
     if (!is_over) BURNISH_TRY(loop->run(tools, *replay, 0, loop::Loop::Until::end));
+    tools.timing.largest_seconds = seconds;
     BURNISH_TRY_ASSIGN(const auto demo, loop::measure_story(*loop, tools, example));
     bench.observer.reset();
     if (common.json) {
@@ -182,6 +185,8 @@ void add_demo(CommandLine& line, Common& common) {
   arguments.option("--output", values->output, "the workspace (default: burnish-demo-NAME)");
   arguments.flag("--sanitize", values->sanitize,
                  "check the accesses of every step of a story too, which takes longer");
+  arguments.option("--seconds", values->seconds,
+                   "time a step of a story, and all of them at the end, so long a workload");
   arguments.device_option(common);
   arguments.action([&common, values] { return run_demo(common, *values); });
 }

@@ -21,8 +21,7 @@ constexpr int kResamples = 400;
 constexpr double kConfidence = 0.95;
 /// For the timing of all workloads of one variant.
 constexpr double kBenchSeconds = 60;
-constexpr double kMostSeconds = 20;   ///< a workload
-constexpr double kLeastSeconds = 1;
+constexpr double kMostSeconds = 20, kLeastSeconds = 1;  ///< a workload
 constexpr std::chrono::milliseconds kProgramDeadline{90'000};
 constexpr double kProgramSeconds = 50;  ///< what a program is asked to be done in
 constexpr int kNotHere = 3;             ///< exit status of a program whose framework is missing
@@ -45,6 +44,11 @@ DemoTime timed(std::vector<double> samples, Generator& generator) {
 Interval middle(std::vector<double> values) {
   const double tail = (1 - kConfidence) / 2;
   return {quantile(values, tail), quantile(values, 1 - tail)};
+}
+
+void note(Demo& demo, const std::string& text) {
+  if (std::find(demo.notes.begin(), demo.notes.end(), text) == demo.notes.end())
+    demo.notes.push_back(text);
 }
 
 /// What the gate said of a version, and where its files are.
@@ -74,7 +78,7 @@ Result<std::vector<Version>> versions_of(workspace::Workspace& workspace, Demo& 
     if (!right) continue;
     auto files = files_of(workspace, contender.label);
     if (!files) {
-      demo.notes.push_back(contender.label + " is not timed: " + files.error().message);
+      note(demo, contender.label + " is not timed: " + files.error().message);
       continue;
     }
     version.files = std::move(*files);
@@ -97,7 +101,7 @@ std::vector<Version> peers_of(const Example& example, const TaskSpec& task, Demo
       if (found != example.files.end()) peer.files[file] = found->second;
     }
     if (!peer.files.contains(task.kernel_file) || !peer.files.contains(task.launch_file)) {
-      demo.notes.push_back(fmt::format("the peer {} lacks {} or {}", name, task.kernel_file,
+      note(demo, fmt::format("the peer {} lacks {} or {}", name, task.kernel_file,
                                        task.launch_file));
       continue;
     }
@@ -150,6 +154,8 @@ class Measurement {
   }
 
  private:
+  void note(const std::string& text) { loop::note(demo_, text); }
+
   Contender& contender(const std::string& label) {
     for (Contender& one : demo_.contenders)
       if (one.label == label) return one;
@@ -174,7 +180,7 @@ class Measurement {
         if (verified.error().kind != ErrorKind::bad_input &&
             verified.error().kind != ErrorKind::refused)
           return verified.error();
-        demo_.notes.push_back("the peer " + who.label + ": " + verified.error().to_string());
+        note("the peer " + who.label + ": " + verified.error().to_string());
         continue;
       }
       who.gate = measure::to_string(verified->verdict);
@@ -197,7 +203,7 @@ class Measurement {
     for (const Version& version : versions_) {
       auto candidate = judged_candidate(task, version.files, version.contender.label, arch);
       if (!candidate) {
-        demo_.notes.push_back(version.contender.label + " is not timed: " +
+        note(version.contender.label + " is not timed: " +
                               candidate.error().to_string());
         continue;
       }
@@ -205,15 +211,19 @@ class Measurement {
     }
     const measure::Task judged = judged_task(task, reference_, Workloads::all);
     measure::BenchOptions options = tools_.timing;
+    options.confidence = kConfidence;
+    // Versions passed the gate; here the last launch of each is checked at these shapes.
+    options.verified_launches = 0;
     options.workloads = names_;
-    options.largest_seconds = std::clamp(kBenchSeconds / static_cast<double>(names_.size()),
-                                         kLeastSeconds, kMostSeconds);
+    if (!(options.largest_seconds > 0))
+      options.largest_seconds = std::clamp(kBenchSeconds / static_cast<double>(names_.size()),
+                                           kLeastSeconds, kMostSeconds);
     tools_.observer.progress(fmt::format("timing {} versions and peers{}", candidates.size(),
                                          variant.empty() ? "" : ", " + variant));
     auto result = measure::bench(tools_.device, judged, candidates, {}, options, ceilings_,
                                  tools_.random, real_clock());
     if (!result && result.error().kind == ErrorKind::refused) {  // a time that cannot be
-      demo_.notes.push_back("nothing was timed: " + result.error().message);
+      note("nothing was timed: " + result.error().message);
       return {};
     }
     BURNISH_TRY_ASSIGN(const auto bench, std::move(result));
@@ -224,9 +234,9 @@ class Measurement {
       known->second.low = std::min(known->second.low, range.low);
       known->second.high = std::max(known->second.high, range.high);
     }
-    for (const auto& warning : bench.warnings) demo_.notes.push_back(warning);
+    for (const auto& warning : bench.warnings) note(warning);
     for (const auto& failed : bench.failed_launches)
-      demo_.notes.push_back("a timed launch was wrong: " + failed.name + ": " + failed.why);
+      note("a timed launch was wrong: " + failed.name + ": " + failed.why);
     for (const auto& timing : bench.results) {
       DemoTime time = timed(timing.samples, generator_);
       time.contender = timing.version;
@@ -274,7 +284,7 @@ class Measurement {
     for (const auto& [name, text] : example_.files) {
       if (!name.starts_with("peers/") || !name.ends_with(".py")) continue;
       tools_.observer.progress("running " + name);
-      if (auto ran = run_program(name); !ran) demo_.notes.push_back(ran.error().message);
+      if (auto ran = run_program(name); !ran) note(ran.error().message);
     }
   }
 
@@ -294,7 +304,7 @@ class Measurement {
     const std::string last = lines.empty() ? "" : to_valid_utf8(lines.back());
     if (ran.end == ProcessResult::End::exited && ran.code == kNotHere)
       return environment_error(last.empty() ? name + ": what it needs is not here" : last);
-    if (!ran.ok()) demo_.notes.push_back(fmt::format("{} {}: {}", name, ran.describe(), last));
+    if (!ran.ok()) note(fmt::format("{} {}: {}", name, ran.describe(), last));
     for (const auto line : split_lines(ran.output)) {
       if (trim(line).empty()) continue;
       BURNISH_TRY_ASSIGN(const Json json, parse_json(line, name));
@@ -306,7 +316,7 @@ class Measurement {
   Result<void> take(const Json& json, const std::string& name) {
     JsonFields fields(json, name);
     if (fields.has("note")) {
-      demo_.notes.push_back(fields.string("note"));
+      note(fields.string("note"));
       return fields.finish();
     }
     const std::string peer = fields.string("peer"), workload = fields.string("workload");

@@ -65,7 +65,8 @@ struct Demo {
 /// Times all versions of a replayed story and their peers in one run: peers/NAME/ are kernels with a
 /// launch spec, checked and timed like versions; peers/*.py are programs that get the workloads as
 /// JSON on their command line and print {"peer", "workload", "variant", "samples_us", "error"?} or
-/// {"note"} a line; they end with 3 when what they need is not here.
+/// {"note"} a line; they end with 3 when what they need is not here. `tools.timing` says how long a
+/// workload is timed; 0 seconds leave that to the number of workloads.
 Result<Demo> measure_story(Loop& loop, Tools& tools, const Example& example);
 
 /// The time of a contender at the headline workload of a variant; null when it was not timed.

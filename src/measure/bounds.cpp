@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
+#include "base/parallel.h"
 #include "base/text.h"
 
 namespace burnish::measure {
@@ -13,6 +15,8 @@ namespace {
 
 constexpr std::int64_t kTile = 16;       ///< side of a square tile
 constexpr std::int64_t kLineTile = 256;  ///< length of a tile of a vector
+constexpr std::size_t kGrain = 1 << 18;     ///< elements that one core takes at a time
+constexpr std::size_t kMostSums = 1 << 14;  ///< of slices, beside each other for every core
 constexpr std::int64_t kFewest = 64;     ///< elements for a root mean square that can be trusted
 
 /// The precision that a kernel may compute in: that of its output, but no better than f32 is asked
@@ -76,13 +80,17 @@ bool same_class(double got, double want) {
   return (std::isnan(got) && std::isnan(want)) || (std::isinf(got) && got == want);
 }
 
-/// Calls `function(index, from)` for each run of `below` neighbours that share an index along an
-/// axis of `size`; `from` is the flat index of the first.
+/// Calls `function(index, from, to)` for each run of neighbours in [begin, end) that share an index
+/// along an axis of `size` with `below` elements under each of its indices.
 template <class Function>
-void for_each_run(std::int64_t count, std::int64_t size, std::int64_t below, Function&& function) {
-  for (std::int64_t from = 0, index = 0; from < count; from += below) {
-    function(index, from);
+void for_each_run(std::int64_t begin, std::int64_t end, std::int64_t size, std::int64_t below,
+                  Function&& function) {
+  std::int64_t index = begin / below % size;
+  for (std::int64_t from = begin; from < end;) {
+    const std::int64_t to = std::min(end, (from / below + 1) * below);
+    function(index, from, to);
     if (++index == size) index = 0;
+    from = to;
   }
 }
 
@@ -102,6 +110,157 @@ std::string tile_name(const Tensor& tensor, std::int64_t leading, std::int64_t r
   parts.push_back(fmt::format("{}:{}", column, std::min(column + width, shape.columns)));
   return fmt::format("{}[{}]", tensor.name, join(parts, ", "));
 }
+
+/// What a run of the leading indices adds to the comparison of a whole tensor.
+class Tally {
+ public:
+  struct Worst {
+    double ratio;
+    std::int64_t flat;
+  };
+
+  Tally(const Tensor& tensor, std::span<const double> got, std::span<const double> want,
+        std::span<const double> bounds, Tolerance::NonFinite non_finite)
+      : tensor_(tensor),
+        got_(got),
+        want_(want),
+        bounds_(bounds),
+        non_finite_(non_finite),
+        shape_(layout(tensor)),
+        rank_(tensor.shape.size()),
+        tile_columns_(rank_ >= 2 ? kTile : kLineTile),
+        tiles_(static_cast<std::size_t>((shape_.columns + tile_columns_ - 1) / tile_columns_)) {
+    numbers.histogram.assign(8, 0);
+    slices.resize(rank_);
+    for (std::size_t axis = 0; axis < rank_; ++axis) {
+      slices[axis].resize(static_cast<std::size_t>(tensor.shape[axis]));
+    }
+  }
+
+  /// `matrices` are of all leading indices.
+  void scan(std::int64_t begin, std::int64_t end, std::vector<Part>& matrices) {
+    std::int64_t flat = begin * shape_.rows * shape_.columns;
+    for (std::int64_t leading = begin; leading < end; ++leading) {
+      for (std::int64_t row = 0; row < shape_.rows; ++row) {
+        Part line;
+        for (std::int64_t column = 0; column < shape_.columns; ++column, ++flat) {
+          const std::optional<Part> element = scan_element(flat);
+          if (!element) continue;
+          line.add(*element);
+          tiles_[static_cast<std::size_t>(column / tile_columns_)].add(*element);
+          if (rank_ >= 1) slices[rank_ - 1][static_cast<std::size_t>(column)].add(*element);
+        }
+        std::int64_t outer = leading;
+        for (std::size_t axis = rank_ >= 2 ? rank_ - 2 : 0; axis > 0; --axis) {
+          const std::int64_t size = tensor_.shape[axis - 1];
+          slices[axis - 1][static_cast<std::size_t>(outer % size)].add(line);
+          outer /= size;
+        }
+        if (rank_ >= 2) slices[rank_ - 2][static_cast<std::size_t>(row)].add(line);
+        matrices[static_cast<std::size_t>(leading)].add(line);
+        whole.add(line);
+        if ((row + 1) % kTile == 0 || row + 1 == shape_.rows) close_tiles(leading, row);
+      }
+    }
+  }
+
+  /// Adds what comes after it.
+  void merge(const Tally& next) {
+    numbers.failing += next.numbers.failing;
+    for (std::size_t i = 0; i < numbers.histogram.size(); ++i)
+      numbers.histogram[i] += next.numbers.histogram[i];
+    numbers.worst_ratio = std::max(numbers.worst_ratio, next.numbers.worst_ratio);
+    numbers.errors.max_abs = std::max(numbers.errors.max_abs, next.numbers.errors.max_abs);
+    numbers.errors.max_rel = std::max(numbers.errors.max_rel, next.numbers.errors.max_rel);
+    if (next.numbers.part_ratio > numbers.part_ratio) {
+      numbers.part_ratio = next.numbers.part_ratio;
+      numbers.part = next.numbers.part;
+    }
+    for (const Worst& one : next.worst) keep(one);
+    for (std::size_t axis = 0; axis < slices.size(); ++axis)
+      for (std::size_t i = 0; i < slices[axis].size(); ++i) slices[axis][i].add(next.slices[axis][i]);
+    whole.add(next.whole);
+    dot += next.dot;
+  }
+
+  void consider_part(const Part& part, auto&& name) {
+    const double ratio = part.ratio();
+    if (ratio > numbers.part_ratio) {
+      numbers.part_ratio = ratio;
+      numbers.part = name();
+    }
+  }
+
+  Numbers numbers;
+  std::vector<std::vector<Part>> slices;  ///< by axis, then index
+  Part whole;
+  double dot = 0;
+  std::vector<Worst> worst;
+
+ private:
+  /// Absent where the values are not finite.
+  std::optional<Part> scan_element(std::int64_t flat) {
+    const auto i = static_cast<std::size_t>(flat);
+    const double g = got_[i], w = want_[i], bound = bounds_[i];
+    if (!std::isfinite(g) || !std::isfinite(w)) {
+      const bool allowed = non_finite_ == Tolerance::NonFinite::as_reference && same_class(g, w);
+      if (!allowed) {
+        ++numbers.failing;
+        ++numbers.histogram[7];
+        numbers.worst_ratio = std::numeric_limits<double>::infinity();
+        if (worst.size() < kWorst) worst.push_back({numbers.worst_ratio, flat});
+      }
+      return std::nullopt;
+    }
+    const double error = std::abs(g - w);
+    numbers.errors.max_abs = std::max(numbers.errors.max_abs, error);
+    if (error > 0 && w != 0) {
+      numbers.errors.max_rel = std::max(numbers.errors.max_rel, error / std::abs(w));
+    }
+    double ratio = 0;
+    if (error > 0) ratio = bound > 0 ? error / bound : std::numeric_limits<double>::infinity();
+    if (!(ratio <= 1)) ++numbers.failing;
+    ++numbers.histogram[decade_of(ratio)];
+    if (ratio > numbers.worst_ratio) numbers.worst_ratio = ratio;
+    if (ratio > 0) keep({ratio, flat});
+    dot += g * w;
+    return Part{error * error, bound * bound, w * w, 1};
+  }
+
+  /// Of error / bound: 0 up to 1e-6, 1 up to 1e-5, …, 7 above 1.
+  static std::size_t decade_of(double ratio) {
+    static constexpr double kDecades[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1};
+    std::size_t decade = 7;
+    while (decade > 0 && ratio <= kDecades[decade - 1]) --decade;
+    return decade;
+  }
+
+  void keep(const Worst& one) {
+    if (worst.size() >= kWorst && !(one.ratio > worst.back().ratio)) return;
+    const auto at = std::upper_bound(worst.begin(), worst.end(), one.ratio,
+                                     [](double r, const Worst& o) { return r > o.ratio; });
+    worst.insert(at, one);
+    if (worst.size() > kWorst) worst.pop_back();
+  }
+
+  void close_tiles(std::int64_t leading, std::int64_t row) {
+    for (std::size_t t = 0; t < tiles_.size(); ++t) {
+      consider_part(tiles_[t], [&] {
+        return tile_name(tensor_, leading, row - row % kTile,
+                         static_cast<std::int64_t>(t) * tile_columns_, shape_);
+      });
+    }
+    std::fill(tiles_.begin(), tiles_.end(), Part{});
+  }
+
+  const Tensor& tensor_;
+  std::span<const double> got_, want_, bounds_;
+  Tolerance::NonFinite non_finite_;
+  Layout shape_;
+  std::size_t rank_;
+  std::int64_t tile_columns_;
+  std::vector<Part> tiles_;
+};
 
 }  // namespace
 
@@ -159,12 +318,25 @@ std::vector<double> representable(DType dtype, std::vector<double> want) {
 std::vector<double> element_scale(const Tensor& tensor, std::span<const double> want) {
   const std::size_t rank = tensor.shape.size();
   const auto count = static_cast<std::int64_t>(want.size());
+  const std::size_t pieces = pieces_of(want.size(), kGrain);
+  struct Sum {
+    double squares = 0;
+    std::int64_t count = 0;
+    void add(double value) {
+      if (!std::isfinite(value)) return;
+      squares += value * value;
+      ++count;
+    }
+  };
+  std::vector<Sum> sums_of_pieces(pieces);
+  for_each_piece(want.size(), kGrain, [&](std::size_t piece, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) sums_of_pieces[piece].add(want[i]);
+  });
   double total = 0;
   std::int64_t finite = 0;
-  for (const double value : want) {
-    if (!std::isfinite(value)) continue;
-    total += value * value;
-    ++finite;
+  for (const Sum& sum : sums_of_pieces) {
+    total += sum.squares;
+    finite += sum.count;
   }
   const double overall = finite > 0 ? std::sqrt(total / static_cast<double>(finite)) : 0;
   std::vector<double> scale(want.size(), overall);
@@ -181,15 +353,25 @@ std::vector<double> element_scale(const Tensor& tensor, std::span<const double> 
     if (groups < 2) continue;
     std::vector<double> sums(static_cast<std::size_t>(groups));
     std::vector<std::int64_t> counts(sums.size());
-    for_each_run(count, size, below, [&](std::int64_t index, std::int64_t from) {
-      const auto at = static_cast<std::size_t>(index / group);
-      for (std::int64_t i = from; i < from + below; ++i) {
-        const double value = want[static_cast<std::size_t>(i)];
-        if (!std::isfinite(value)) continue;
-        sums[at] += value * value;
-        ++counts[at];
-      }
+    // Every piece has sums of its own; where they are many, one piece is all.
+    const std::size_t grain = sums.size() <= kMostSums ? kGrain : want.size();
+    std::vector<std::vector<Sum>> by_piece(pieces_of(want.size(), grain));
+    for_each_piece(want.size(), grain, [&](std::size_t piece, std::size_t begin, std::size_t end) {
+      std::vector<Sum>& own = by_piece[piece];
+      own.resize(sums.size());
+      for_each_run(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end), size, below,
+                   [&](std::int64_t index, std::int64_t from, std::int64_t to) {
+                     Sum& sum = own[static_cast<std::size_t>(index / group)];
+                     for (std::int64_t i = from; i < to; ++i)
+                       sum.add(want[static_cast<std::size_t>(i)]);
+                   });
     });
+    for (const std::vector<Sum>& own : by_piece) {
+      for (std::size_t at = 0; at < own.size(); ++at) {
+        sums[at] += own[at].squares;
+        counts[at] += own[at].count;
+      }
+    }
     // A last group that is cut short borrows from the one before it.
     if (counts.back() < kFewest / 2) {
       sums.back() += sums[sums.size() - 2];
@@ -199,11 +381,13 @@ std::vector<double> element_scale(const Tensor& tensor, std::span<const double> 
       sums[at] =
           counts[at] > 0 ? std::sqrt(sums[at] / static_cast<double>(counts[at])) / overall : 1;
     }
-    for_each_run(count, size, below, [&](std::int64_t index, std::int64_t from) {
-      const double factor = sums[static_cast<std::size_t>(index / group)];
-      for (std::int64_t i = from; i < from + below; ++i) {
-        scale[static_cast<std::size_t>(i)] *= factor;
-      }
+    for_each_piece(want.size(), kGrain, [&](std::size_t, std::size_t begin, std::size_t end) {
+      for_each_run(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end), size, below,
+                   [&](std::int64_t index, std::int64_t from, std::int64_t to) {
+                     const double factor = sums[static_cast<std::size_t>(index / group)];
+                     for (std::int64_t i = from; i < to; ++i)
+                       scale[static_cast<std::size_t>(i)] *= factor;
+                   });
     });
   }
   return scale;
@@ -213,11 +397,13 @@ std::vector<double> element_bounds(const ErrorModel& model, const Tensor& tensor
                                    std::span<const double> want, std::span<const double> moves) {
   std::vector<double> bounds =
       model.spread > 0 ? element_scale(tensor, want) : std::vector<double>(want.size());
-  for (std::size_t i = 0; i < bounds.size(); ++i) {
-    if (!moves.empty()) bounds[i] = std::max(bounds[i], moves[i]);
-    bounds[i] = model.absolute + model.spread * bounds[i] +
-                (std::isfinite(want[i]) ? model.relative * std::abs(want[i]) : 0);
-  }
+  for_each_piece(bounds.size(), kGrain, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!moves.empty()) bounds[i] = std::max(bounds[i], moves[i]);
+      bounds[i] = model.absolute + model.spread * bounds[i] +
+                  (std::isfinite(want[i]) ? model.relative * std::abs(want[i]) : 0);
+    }
+  });
   return bounds;
 }
 
@@ -228,98 +414,28 @@ double norm_share(double elements) {
 Numbers compare(const Tensor& tensor, std::span<const double> got, std::span<const double> want,
                 std::span<const double> bounds, const ErrorModel& model,
                 Tolerance::NonFinite non_finite) {
-  Numbers result;
-  result.histogram.assign(8, 0);
   const Layout shape = layout(tensor);
   const std::size_t rank = tensor.shape.size();
-  const std::int64_t tile_rows = kTile;
-  const std::int64_t tile_columns = rank >= 2 ? kTile : kLineTile;
-  const std::int64_t tiles_across = (shape.columns + tile_columns - 1) / tile_columns;
-
-  std::vector<std::vector<Part>> slices(rank);  // by axis, then index
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    slices[axis].resize(static_cast<std::size_t>(tensor.shape[axis]));
-  }
   std::vector<Part> matrices(static_cast<std::size_t>(shape.leading));
-  std::vector<Part> tiles(static_cast<std::size_t>(tiles_across));
-  Part whole;
-  double dot = 0;
-  struct Worst {
-    double ratio;
-    std::int64_t flat;
-  };
-  std::vector<Worst> worst;
-
-  auto consider_part = [&](const Part& part, auto&& name) {
-    const double ratio = part.ratio();
-    if (ratio > result.part_ratio) {
-      result.part_ratio = ratio;
-      result.part = name();
-    }
-  };
-  auto close_tiles = [&](std::int64_t leading, std::int64_t row) {
-    for (std::int64_t t = 0; t < tiles_across; ++t) {
-      consider_part(tiles[static_cast<std::size_t>(t)], [&] {
-        return tile_name(tensor, leading, row - row % tile_rows, t * tile_columns, shape);
-      });
-    }
-    std::fill(tiles.begin(), tiles.end(), Part{});
-  };
-
-  std::int64_t flat = 0;
-  for (std::int64_t leading = 0; leading < shape.leading; ++leading) {
-    for (std::int64_t row = 0; row < shape.rows; ++row) {
-      Part line;
-      for (std::int64_t column = 0; column < shape.columns; ++column, ++flat) {
-        const auto i = static_cast<std::size_t>(flat);
-        const double g = got[i], w = want[i], bound = bounds[i];
-        if (!std::isfinite(g) || !std::isfinite(w)) {
-          const bool allowed = non_finite == Tolerance::NonFinite::as_reference && same_class(g, w);
-          if (!allowed) {
-            ++result.failing;
-            ++result.histogram[7];
-            result.worst_ratio = std::numeric_limits<double>::infinity();
-            if (worst.size() < kWorst) worst.push_back({result.worst_ratio, flat});
-          }
-          continue;
-        }
-        const double error = std::abs(g - w);
-        result.errors.max_abs = std::max(result.errors.max_abs, error);
-        if (error > 0 && w != 0) {
-          result.errors.max_rel = std::max(result.errors.max_rel, error / std::abs(w));
-        }
-        double ratio = 0;
-        if (error > 0) {
-          ratio = bound > 0 ? error / bound : std::numeric_limits<double>::infinity();
-        }
-        if (!(ratio <= 1)) ++result.failing;
-        int decade = ratio <= 1e-6 ? 0 : static_cast<int>(std::ceil(std::log10(ratio))) + 6;
-        ++result.histogram[static_cast<std::size_t>(std::clamp(decade, 0, 7))];
-        if (ratio > result.worst_ratio) result.worst_ratio = ratio;
-        if (ratio > 0 && (worst.size() < kWorst || ratio > worst.back().ratio)) {
-          const auto at = std::upper_bound(worst.begin(), worst.end(), ratio,
-                                           [](double r, const Worst& o) { return r > o.ratio; });
-          worst.insert(at, {ratio, flat});
-          if (worst.size() > kWorst) worst.pop_back();
-        }
-        dot += g * w;
-        const Part element{error * error, bound * bound, w * w, 1};
-        line.add(element);
-        tiles[static_cast<std::size_t>(column / tile_columns)].add(element);
-        if (rank >= 1) slices[rank - 1][static_cast<std::size_t>(column)].add(element);
-      }
-      std::int64_t outer = leading;
-      for (std::size_t axis = rank >= 2 ? rank - 2 : 0; axis > 0; --axis) {
-        const std::int64_t size = tensor.shape[axis - 1];
-        slices[axis - 1][static_cast<std::size_t>(outer % size)].add(line);
-        outer /= size;
-      }
-      if (rank >= 2) slices[rank - 2][static_cast<std::size_t>(row)].add(line);
-      matrices[static_cast<std::size_t>(leading)].add(line);
-      whole.add(line);
-      if ((row + 1) % tile_rows == 0 || row + 1 == shape.rows) close_tiles(leading, row);
-    }
-  }
+  std::size_t sums = 0;
+  for (const std::int64_t size : tensor.shape) sums += static_cast<std::size_t>(size);
+  const std::size_t matrix = std::max<std::size_t>(want.size() / matrices.size(), 1);
+  const std::size_t grain =
+      sums <= kMostSums ? std::max<std::size_t>(kGrain / matrix, 1) : matrices.size();
+  std::vector<Tally> tallies;
+  for (std::size_t i = 0; i < pieces_of(matrices.size(), grain); ++i)
+    tallies.emplace_back(tensor, got, want, bounds, non_finite);
+  for_each_piece(matrices.size(), grain, [&](std::size_t piece, std::size_t begin, std::size_t end) {
+    tallies[piece].scan(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end), matrices);
+  });
+  Tally& all = tallies.front();
+  for (std::size_t i = 1; i < tallies.size(); ++i) all.merge(tallies[i]);
+  Numbers& result = all.numbers;
+  auto& slices = all.slices;
+  const Part& whole = all.whole;
+  const double dot = all.dot;
+  const auto& worst = all.worst;
+  const auto consider_part = [&](const Part& part, auto&& name) { all.consider_part(part, name); };
 
   auto consider_slice = [&](const Part& part, const std::string& name) {
     const double relative = part.relative();
@@ -353,12 +469,12 @@ Numbers compare(const Tensor& tensor, std::span<const double> got, std::span<con
   if (model.slope && *model.slope > 0 && whole.want > 0) {
     result.slope_ratio = std::abs(result.slope - 1) / *model.slope;
   }
-  for (const Worst& entry : worst) {
+  for (const Tally::Worst& entry : worst) {
     const auto i = static_cast<std::size_t>(entry.flat);
     result.worst.push_back(
         {tensor.name, element_index(tensor, entry.flat), got[i], want[i], bounds[i]});
   }
-  return result;
+  return std::move(result);
 }
 
 std::vector<std::int64_t> element_index(const Tensor& tensor, std::int64_t flat) {

@@ -594,9 +594,9 @@ class Bencher {
       timing.warm = batched ? timing.latency : latency_of(arm.other);
       timing.host = latency_of(arm.basis_host);
       timing.samples = arm.basis;
-      BURNISH_TRY_ASSIGN(timing.floor, floor_of(method_.repetitions));
       timing.flops = work.flops / timing.latency.p50;
       timing.bandwidth = work.bytes / timing.latency.p50;
+      BURNISH_TRY_ASSIGN(timing.floor, floor_of(method_.repetitions));
       BURNISH_TRY(hold_to_roofline(timing, work));
       BURNISH_TRY(hold_to_host(timing));
       if (batched && i > 0) hold_to_single_launches(arm, workload.name);
@@ -626,8 +626,10 @@ class Bencher {
     }
     if (copy && work.bytes > 0 && copy->value > 0) {
       timing.bandwidth_utilization = timing.bandwidth / copy->value;
-      if (work.bytes / copy->value > floor) {
-        floor = work.bytes / copy->value;
+      // The copy was launched too; of short ones that is the most, and of no kernel's time a bound.
+      const double seconds = work.bytes / copy->value - timing.floor;
+      if (seconds > floor) {
+        floor = seconds;
         by = copy->name;
       }
     }

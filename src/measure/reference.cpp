@@ -21,6 +21,8 @@ constexpr std::chrono::milliseconds kComputeDeadline{600'000};
 /// Results that took less than this to compute are not worth a file.
 constexpr std::chrono::milliseconds kWorthKeeping{50};
 constexpr std::uint64_t kCacheLimit = 512u << 20;
+/// Larger ones take as long to write and read as most take to compute.
+constexpr std::uint64_t kLargestKept = 64u << 20;
 constexpr std::uint32_t kLongestMessage = 1u << 16;
 
 template <class T>
@@ -102,7 +104,8 @@ class ProgramReference : public Reference {
     const auto start = real_clock().steady();
     BURNISH_TRY_ASSIGN(const std::string answer, ask(problem, request));
     auto values = decode(problem, answer);
-    if (!kept.empty() && real_clock().steady() - start > kWorthKeeping) {
+    if (!kept.empty() && answer.size() <= kLargestKept &&
+        real_clock().steady() - start > kWorthKeeping) {
       trim_cache(cache_);
       BURNISH_TRY(real_file_system().write(kept, answer));
     }
@@ -246,7 +249,7 @@ Result<std::shared_ptr<Reference>> open_cpp(const fs::path& file, const fs::path
     return environment_error("no C++ compiler is on PATH to compile the reference")
         .with_hint("apt-get install g++");
   }
-  const std::vector<std::string> flags = {"-std=c++20", "-O2", "-ffp-contract=off"};
+  const std::vector<std::string> flags = {"-std=c++20", "-O2", "-ffp-contract=off", "-pthread"};
   BURNISH_TRY_ASSIGN(const DataFile header, data_file("reference/burnish_reference.h"));
   BURNISH_TRY_ASSIGN(const DataFile main, data_file("reference/main.cpp"));
   Hasher hasher;

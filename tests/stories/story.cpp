@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "agent/agent.h"
 #include "base/text.h"
 
 namespace burnish::stories {
@@ -54,14 +53,6 @@ const std::optional<Compiler>& found() {
   return compiler;
 }
 
-/// Nothing is measured: replay takes what the story has.
-class NoEvaluator : public agent::Evaluator {
- public:
-  Result<agent::Trial> evaluate(const workspace::Files&, const workspace::Configuration&) override {
-    return bug("a replay measures nothing");
-  }
-};
-
 }  // namespace
 
 std::string Compiler::missing() {
@@ -88,57 +79,9 @@ bool Compiled::finds(const std::string& rule) const {
                      [&](const auto& finding) { return finding.id == rule; });
 }
 
-std::string Compiled::said() const {
-  std::vector<std::string> ids;
-  for (const auto& finding : findings) ids.push_back("`" + finding.id + "`");
-  return ids.empty() ? "nothing" : join(ids, ", ");
-}
-
-Result<Story> Story::read(const std::string& example, const std::string& kernel,
-                          const std::map<std::string, std::string>& macros) {
-  Story story;
-  story.kernel_ = kernel;
-  for (const auto& [name, value] : macros) story.flags_.push_back("-D" + name + "=" + value);
-  const fs::path folder = kSource / "examples" / example / "hip";
-  auto& files = real_file_system();
-  workspace::Files candidate;
-  for (const char* name : {"kernel.hip", "launch.toml"}) {
-    BURNISH_TRY_ASSIGN(candidate[name], files.read(folder / name));
-  }
-  story.sources_["00"] = candidate.at("kernel.hip");
-
-  BURNISH_TRY_ASSIGN(const auto replay, agent::make_replay(folder / "steps", {}));
-  BURNISH_TRY_ASSIGN(auto pages, knowledge::Catalogue::make({}));
-  BURNISH_TRY_ASSIGN(const auto cards, knowledge::CardBase::make(std::move(pages), {}));
-  BURNISH_TRY_ASSIGN(const std::string text, files.read(folder / "burnish.toml"));
-  BURNISH_TRY_ASSIGN(const auto task,
-                     workspace::parse_task(text, (folder / "burnish.toml").string()));
-  const device::DeviceInfo device;
-  NoEvaluator evaluator;
-  std::vector<workspace::Record> history;
-  for (const std::string& name : files.list(folder / "steps")) {
-    const agent::Situation situation{task,      device, cards, 1,  0,  "",
-                                     candidate, {},     {},    {}, "", history};
-    BURNISH_TRY_ASSIGN(const auto plan, replay->plan(situation));
-    if (!plan)
-      return bad_input("replay leaves out a step").at({(folder / "steps" / name).string()});
-    BURNISH_TRY_ASSIGN(const auto changed, replay->implement(situation, *plan, evaluator));
-    // Every step's launch spec fits its task.
-    BURNISH_TRY_ASSIGN(const auto launch,
-                       workspace::parse_launch(changed.at("launch.toml"),
-                                               (folder / "steps" / name).string(), task));
-    story.sources_[name] = changed.at("kernel.hip");
-    workspace::Record done;
-    done.optimization.agent = "replay";
-    history.push_back(done);
-  }
-  return story;
-}
-
-std::vector<std::string> Story::steps() const {
-  std::vector<std::string> names;
-  for (const auto& [name, source] : sources_) names.push_back(name);
-  return names;
+Story Story::read(const std::string& example, const workspace::Configuration& values) {
+  const auto files = or_throw(loop::find_example(example, "hip"));
+  return Story(or_throw(loop::Story::read(files, values, {})));
 }
 
 std::string compile(const fs::path& source, const std::string& arch,
@@ -168,29 +111,16 @@ std::string compile(const fs::path& source, const std::string& arch,
 const Compiled& Story::compiled(const std::string& step, const std::string& arch) {
   const auto known = compiled_.find({step, arch});
   if (known != compiled_.end()) return known->second;
-  const auto folder = or_throw(TemporaryFolder::make("burnish-story"));
-  const fs::path source = folder.path() / "kernel.hip", object = folder.path() / "kernel.co";
-  if (auto written = real_file_system().write(source, sources_.at(step)); !written)
-    throw std::runtime_error(written.error().to_string());
-  if (const std::string errors = compile(source, arch, flags_, object); !errors.empty())
-    throw std::runtime_error(step + " for " + arch + ": " + errors);
-
-  Compiled result;
-  result.step = step;
-  result.arch = arch;
-  result.reading = or_throw(isa::read_code(object, real_process_runner()));
-  for (const isa::Kernel& each : result.reading.kernels)
-    if (each.name == kernel_) result.kernel = each;
-  result.metrics = isa::metrics(result.kernel);
   static const evidence::Rules rules = or_throw(evidence::Rules::load());
-  result.findings = rules.evaluate({result.metrics, "amd", arch}).findings;
-  hardware::KernelResources resources;
-  resources.threads = static_cast<int>(result.metric("isa.workgroup_limit"));
-  resources.registers = static_cast<int>(result.metric("registers.used"));
-  resources.scalar_registers = static_cast<int>(result.metric("registers.scalar"));
-  resources.shared_bytes = static_cast<std::int64_t>(result.metric("shared.static_bytes"));
-  result.occupancy = or_throw(hardware::occupancy(arch, resources));
+  Compiled result{or_throw(story_.compile(step, arch, rules))};
   return compiled_.emplace(std::pair(step, arch), std::move(result)).first->second;
+}
+
+std::vector<loop::CompiledStep> Story::all(const std::vector<std::string>& targets) {
+  std::vector<loop::CompiledStep> all;
+  for (const std::string& step : steps())
+    for (const std::string& target : targets) all.push_back(compiled(step, target));
+  return all;
 }
 
 std::string differs(const fs::path& file, const std::string& name, const std::string& text) {

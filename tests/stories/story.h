@@ -1,15 +1,12 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/file.h"
-#include "evidence/evidence.h"
-#include "hardware/occupancy.h"
-#include "isa/isa.h"
+#include "loop/story.h"
 
 namespace burnish::stories {
 
@@ -30,39 +27,27 @@ struct Compiler {
 std::string compile(const fs::path& source, const std::string& arch,
                     const std::vector<std::string>& flags, const fs::path& object);
 
-/// One step of a story, compiled for one GPU and read.
-struct Compiled {
-  std::string step;  ///< "05-row-interleave"; v0 is "00"
-  std::string arch;
-  isa::Reading reading;
-  isa::Kernel kernel;  ///< the one of the story
-  MetricSet metrics;
-  std::vector<evidence::Finding> findings;
-  hardware::Occupancy occupancy;
-
+/// A step with what the tests ask of it.
+struct Compiled : loop::CompiledStep {
   double metric(const std::string& name) const;  ///< throws when it is absent
   bool finds(const std::string& rule) const;
-  /// One line of what the rules say, in their order.
-  std::string said() const;
 };
 
-/// The steps of an example, as the replay agent goes through them.
+/// The steps of an example in HIP, each compiled once.
 class Story {
  public:
-  /// `macros` are the tunables of the compiled versions.
-  static Result<Story> read(const std::string& example, const std::string& kernel,
-                            const std::map<std::string, std::string>& macros);
+  /// `values` are tunables of the compiled versions.
+  static Story read(const std::string& example, const workspace::Configuration& values);
 
-  /// "00" and the names of the steps, in order.
-  std::vector<std::string> steps() const;
-  /// Compiled once and kept. Throws when it does not compile or cannot be read.
+  std::vector<std::string> steps() const { return story_.steps(); }
+  /// Throws when it does not compile or cannot be read.
   const Compiled& compiled(const std::string& step, const std::string& arch);
-  const std::string& source(const std::string& step) const { return sources_.at(step); }
+  /// Every step for these targets.
+  std::vector<loop::CompiledStep> all(const std::vector<std::string>& targets);
 
  private:
-  std::string kernel_;
-  std::vector<std::string> flags_;
-  std::map<std::string, std::string> sources_;  ///< step → text of kernel.hip
+  explicit Story(loop::Story story) : story_(std::move(story)) {}
+  loop::Story story_;
   std::map<std::pair<std::string, std::string>, Compiled> compiled_;
 };
 
