@@ -283,6 +283,7 @@ macros = {HALF = 1}
     os.environ["BURNISH_DATA"] = str(root / "data")
     at = ["-C", root]
     shown = ask("demo", *at, "demo", "story", "--seconds", 2)
+    assert json.loads((root / "burnish-demo-story/profiles/demo.json").read_text()) == shown
     text = run(*at, "demo", "story", "--seconds", 0.2).stdout
     del os.environ["BURNISH_DATA"]
 

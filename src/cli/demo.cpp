@@ -60,14 +60,18 @@ Result<int> run_example(const Common& common, const DemoArguments& arguments,
     if (!arguments.sanitize) tools.sanitizers = {};
     const double seconds = arguments.seconds;
     tools.timing.largest_seconds = seconds > 0 ? seconds : loop::kStorySeconds;
+    tools.timing.verified_launches = 1;
     if (!is_over) BURNISH_TRY(loop->run(tools, *replay, 0, loop::Loop::Until::end));
     tools.timing.largest_seconds = seconds;
     BURNISH_TRY_ASSIGN(const auto demo, loop::measure_story(*loop, tools, example));
     bench.observer.reset();
+    BURNISH_TRY_ASSIGN(const auto summary, loop::summarize(loop->workspace()));
+    Json json = loop::to_json(demo);
+    json["story"] = loop::to_json(summary);
+    auto& files = real_file_system();
+    BURNISH_TRY(files.write(folder / "profiles/demo.json", dump_json(json)));
+    BURNISH_TRY(files.write(folder / "profiles/demo.txt", report::demo_text(demo, 0)));
     if (common.json) {
-      BURNISH_TRY_ASSIGN(const auto summary, loop::summarize(loop->workspace()));
-      Json json = loop::to_json(demo);
-      json["story"] = loop::to_json(summary);
       print_json(json);
       return 0;
     }

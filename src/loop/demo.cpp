@@ -20,10 +20,10 @@ using workspace::TaskSpec;
 constexpr int kResamples = 400;
 constexpr double kConfidence = 0.95;
 /// For the timing of all workloads of one variant.
-constexpr double kBenchSeconds = 60;
-constexpr double kMostSeconds = 20, kLeastSeconds = 1;  ///< a workload
+constexpr double kBenchSeconds = 40;
+constexpr double kMostSeconds = 15, kLeastSeconds = 1;  ///< a workload
 constexpr std::chrono::milliseconds kProgramDeadline{90'000};
-constexpr double kProgramSeconds = 50;  ///< what a program is asked to be done in
+constexpr double kProgramSeconds = 40;  ///< what a program is asked to be done in
 constexpr int kNotHere = 3;             ///< exit status of a program whose framework is missing
 
 /// Median with its interval, and the medians of resamples that the interval comes from.

@@ -11,7 +11,7 @@ namespace burnish::loop {
 
 /// How long a step of a story may be timed against the one before it, seconds a workload: most differ
 /// plainly.
-inline constexpr double kStorySeconds = 4;
+inline constexpr double kStorySeconds = 2;
 
 /// A ratio of times, above 1 when the first named is faster, with its 95 % bootstrap interval.
 struct Ratio {

@@ -226,6 +226,25 @@ TEST(Bench, ShortKernelsAreTimedInBatchesAndTheMethodSaysSo) {
   EXPECT_EQ(find(*result, "v1", "all").verdict, Comparison::improved);
 }
 
+// Next to a time stands what an empty launch takes by the same method; the copy that bounds a short
+// kernel's time was launched as well.
+TEST(Bench, TheLaunchFloorIsTakenByTheSameMethod) {
+  const auto run = [](double seconds) {
+    Lab lab(12);
+    lab.seconds = {{"v0", 8e-6}, {"v1", seconds}};
+    lab.device.floor = 1e-6;
+    lab.ceilings = {{"copy 128 B", "B/s", 128 / 3.5e-6, "measured", ""}};
+    return lab.run({"v0", "v1"});
+  };
+  const auto possible = run(3e-6);
+  ASSERT_TRUE(possible) << possible.error().to_string();
+  EXPECT_NEAR(possible->results.at(1).floor, 1e-6, 1e-9);
+  EXPECT_EQ(to_json(*possible)["results"][1]["floor"], possible->results.at(1).floor);
+  const auto impossible = run(2e-6);
+  ASSERT_FALSE(impossible);
+  EXPECT_THAT(impossible.error().message, HasSubstr("less than the 2.50 µs"));
+}
+
 TEST(Bench, WorkSkippedInABatchIsFound) {
   Lab lab(13);
   lab.device.time = [&](const std::string& program, const device::RunRequest& request) {
