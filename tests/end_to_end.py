@@ -114,6 +114,12 @@ def check_loop(root):
     assert before == (git(work, "rev-parse", "HEAD"), (work / ".burnish/journal.jsonl").read_bytes())
     ask("next", *at, "status")
 
+    # A version that has a profile keeps it: records point to it.
+    first = (work / "profiles/v0/evidence.json").read_bytes()
+    assert ask("evidence", *at, "profile", "v0")["kernels"][0]["findings"]
+    assert (work / "profiles/v0/evidence.json").read_bytes() == first
+    assert (work / "profiles/v0.2/evidence.json").exists()
+    assert "there is no v99" in run(*at, "profile", "v99", code=2).stderr
     assert ask("check", *at, "check", "v1")["verdict"] == "PASS"
     bench = ask("bench", *at, "bench", "v0", "v1", "--seconds", 3)
     assert {item["workload"] for item in bench["results"]} == {"even", "odd"}

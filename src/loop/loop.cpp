@@ -383,6 +383,25 @@ Result<evidence::KernelEvidence> Loop::profile(Tools& tools) {
   return evidence;
 }
 
+Result<fs::path> Loop::profile_version(Tools& tools, const std::string& version) {
+  BURNISH_TRY_ASSIGN(const State state, this->state());
+  BURNISH_TRY_ASSIGN(const int number, version_number(version));
+  if (state.next == Stage::profile && number == state.incumbent) {
+    BURNISH_TRY(profile(tools));
+    return workspace_.profile_folder(number);
+  }
+  const auto& spec = workspace_.task();
+  BURNISH_TRY_ASSIGN(const Files files, files_of(workspace_, version));
+  BURNISH_TRY_ASSIGN(const auto candidate,
+                     judged_candidate(spec, files, label(number), tools.device.info().arch));
+  fs::path folder = workspace_.profile_folder(number);
+  for (int again = 2; workspace_.world().files.exists(folder / "evidence.json"); ++again)
+    folder.replace_filename(fmt::format("{}.{}", label(number), again));
+  BURNISH_TRY(
+      profile_candidate(workspace_, tools, judged_task(spec, reference_), candidate, folder));
+  return folder;
+}
+
 Result<agent::Situation> Loop::situation(Tools& tools, const State& state,
                                          const std::vector<Record>& records) const {
   const auto& spec = workspace_.task();
