@@ -187,14 +187,14 @@ def check_bad_input(root):
 
 
 def check_is_quick(*arguments):
+    # Processor time, and the least of several: the machine may be busy, the program may not be slow.
     run(*arguments)
     times = []
-    for _ in range(9):
+    while len(times) < 9 or (min(times) >= 0.020 and len(times) < 100):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         run(*arguments)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    # Processor time, and the least of several: the machine may be busy, the program may not be slow.
     assert min(times) < 0.020, f"burnish {' '.join(map(str, arguments))} takes {min(times) * 1e3:.1f} ms"
 
 
