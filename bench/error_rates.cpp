@@ -152,7 +152,7 @@ std::vector<Kernel> kernels(const std::string& language) {
          return Values{{"C", c}};
        }});
   all.push_back(
-      {"softmax", kSoftmax, kSoftmaxInCuda, cuda ? 4000 : 100, cuda ? 1000 : 500, 0, [](const Problem& problem, const Values& in) {
+      {"softmax", kSoftmax, kSoftmaxInCuda, cuda ? 1000 : 100, cuda ? 1000 : 500, 0, [](const Problem& problem, const Values& in) {
          const auto n = problem.tensors[0].shape[1];
          std::vector<double> c = in.at("A");
          const auto& b = in.at("B");
@@ -167,7 +167,7 @@ std::vector<Kernel> kernels(const std::string& language) {
          }
          return Values{{"C", c}};
        }});
-  all.push_back({"powers", kPowers, kPowersInCuda, cuda ? 4000 : 100, 512, 0, [](const Problem& problem, const Values& in) {
+  all.push_back({"powers", kPowers, kPowersInCuda, cuda ? 2000 : 100, 512, 0, [](const Problem& problem, const Values& in) {
                    const auto n = static_cast<std::size_t>(problem.tensors[0].shape[1]);
                    std::vector<double> c = in.at("A");
                    const auto& b = in.at("B");
@@ -182,7 +182,7 @@ std::vector<Kernel> kernels(const std::string& language) {
   // Longer, on cold caches, and sensitive to the pages that its buffers get.
   Kernel large = all[0];
   large.name = "large matmul";
-  large.rows = cuda ? 4000 : 200;
+  large.rows = cuda ? 2000 : 200;
   large.columns = 256;
   large.inner = 512;
   all.push_back(std::move(large));
