@@ -93,14 +93,14 @@ Result<std::vector<Sanitizer>> open_sanitizers(const device::DeviceInfo& info,
   }
   for (const char* tool : {"memcheck", "racecheck"}) {
     device::DeviceOptions wrapped = options;
-    // The worker's standard output is its channel to the judge. Only what names the kernel's place
-    // is of use: burnish's own frames are not, and a driver's call may fail and be dealt with.
+    // The worker's standard output is its channel to the judge. Where a kernel was launched from
+    // says nothing: that is burnish itself.
     wrapped.wrapper = {program->string(), "--tool",          tool, "--log-file",
-                       "/dev/stderr",     "--show-backtrace", "no", "--report-api-errors",
-                       "no"};
+                       "/dev/stderr",     "--show-backtrace", "no"};
     if (tool == std::string_view("memcheck")) {
-      // Without it the next allocation begins where one ends.
-      wrapped.wrapper.insert(wrapped.wrapper.end(), {"--padding", std::to_string(kPadding)});
+      // Calls that fail are dealt with. Without padding the next allocation begins where one ends.
+      wrapped.wrapper.insert(wrapped.wrapper.end(), {"--report-api-errors", "no", "--padding",
+                                                     std::to_string(kPadding)});
       wrapped.guards = device::DeviceOptions::Guards::none;
     }
     BURNISH_TRY_ASSIGN(auto opened, device::open_device(info, wrapped));
