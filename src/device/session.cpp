@@ -476,9 +476,8 @@ Result<std::unique_ptr<Session>> open_session(const DeviceInfo& info, const Work
       (void)cache.store(report.hash, {outcome, binary.attachment}).has_value();
     }
   }
-  return std::unique_ptr<Session>(
-      std::make_unique<WorkerSession>(info, limits, options.guards, std::move(worker),
-                                      std::move(report)));
+  return std::unique_ptr<Session>(std::make_unique<WorkerSession>(
+      info, limits, options.guards, std::move(worker), std::move(report)));
 }
 
 }  // namespace burnish::device
