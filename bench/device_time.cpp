@@ -4,10 +4,10 @@
 //
 // Twelve kernels of some 2 µs to 5 ms are timed by measure::bench, and by two judges that share no
 // code with it, in processes of their own: ncu's gpu__time_duration of single launches, with the
-// caches as burnish left them, which must agree within 3 % above 20 µs; and, below, graphs of launches
-// built here, where the difference between a long and a short graph leaves no fixed cost, within 5 %.
-// Prints a table; the exit code is 1 if a bound is missed. S is what burnish may take for a kernel
-// (1).
+// caches as burnish left them, which must agree within 3 % above 20 µs; and, below, graphs of
+// launches built here, where the difference between a long and a short graph leaves no fixed cost,
+// within 5 %. Prints a table; the exit code is 1 if a bound is missed. S is what burnish may take
+// for a kernel (1).
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -283,7 +283,8 @@ class Driver {
     KernelNode node{};
   };
   void bind(const Case& what, Bound& bound) {
-    call<Handle*, Handle, const char*>("cuModuleGetFunction", &bound.function, module_, what.kernel);
+    call<Handle*, Handle, const char*>("cuModuleGetFunction", &bound.function, module_,
+                                       what.kernel);
     std::vector<float> values(static_cast<std::size_t>(what.n * what.m));
     std::uint32_t state = 12345;
     for (float& value : values) {
@@ -300,7 +301,8 @@ class Driver {
     bound.parameters[0] = &bound.in;
     bound.parameters[1] = &bound.out;
     for (int i = 0; i < 3; ++i) bound.parameters[2 + i] = &bound.numbers[i];
-    bound.node = {bound.function, {static_cast<unsigned>(what.blocks), 1, 1}, {256, 1, 1}, 0,
+    bound.node = {bound.function,   {static_cast<unsigned>(what.blocks), 1, 1},
+                  {256, 1, 1},      0,
                   bound.parameters, nullptr};
   }
   void release(const Bound& bound) {
@@ -373,8 +375,8 @@ constexpr int kSkipped = 3, kProfiled = 12;  ///< launches of each kernel under 
 constexpr int kGraphRuns = 15;
 constexpr double kShortGraph = 300e-6;
 
-/// `bench_device_time launches CUBIN 0,67108864,…`: what ncu profiles, for each kernel the bytes that
-/// are written before each launch.
+/// `bench_device_time launches CUBIN 0,67108864,…`: what ncu profiles, for each kernel the bytes
+/// that are written before each launch.
 int launches_main(const std::string& code, const std::string& flushed) {
   Driver driver;
   driver.load(code);
@@ -438,9 +440,19 @@ Result<std::vector<double>> profiled_times(const std::string& self, const fs::pa
         .with_hint("put the folder of the CUDA toolkit's programs on it");
   }
   ProcessSpec spec;
-  spec.argv = {ncu->string(), "--metrics", "gpu__time_duration.sum", "--clock-control", "none",
-               "--cache-control", "none", "--force-overwrite", "--export",
-               (folder / "times").string(), self, "launches", (folder / "kernels.cubin").string(),
+  spec.argv = {ncu->string(),
+               "--metrics",
+               "gpu__time_duration.sum",
+               "--clock-control",
+               "none",
+               "--cache-control",
+               "none",
+               "--force-overwrite",
+               "--export",
+               (folder / "times").string(),
+               self,
+               "launches",
+               (folder / "kernels.cubin").string(),
                flushed};
   BURNISH_TRY(run_program(spec));
   BURNISH_TRY_ASSIGN(const auto reading, profile::read_profile(folder / "times.ncu-rep"));
@@ -489,9 +501,8 @@ Result<int> run(const std::string& out, double seconds) {
   measure::BenchOptions options;
   options.largest_seconds = seconds;
   options.verified_launches = 0;
-  BURNISH_TRY_ASSIGN(const auto bench,
-                     measure::bench(*device, task(), {candidate()}, {}, options, {}, real_random(),
-                                    real_clock()));
+  BURNISH_TRY_ASSIGN(const auto bench, measure::bench(*device, task(), {candidate()}, {}, options,
+                                                      {}, real_random(), real_clock()));
   for (const auto& check : bench.failed_launches) {
     return environment_error(fmt::format("{}: {}", check.name, check.why));
   }
@@ -503,7 +514,8 @@ Result<int> run(const std::string& out, double seconds) {
   BURNISH_TRY_ASSIGN(const auto graphs, graph_times(self, folder.path()));
   BURNISH_TRY_ASSIGN(const auto profiled, profiled_times(self, folder.path(), join(flushed, ",")));
 
-  Json json = {{"device", info.name}, {"driver", info.driver}, {"launch_floor", bench.launch_floor}};
+  Json json = {
+      {"device", info.name}, {"driver", info.driver}, {"launch_floor", bench.launch_floor}};
   int missed = 0;
   fmt::print("{}, {}; launch floor {}\n", info.name, info.driver,
              with_prefix(bench.launch_floor, "s"));
@@ -514,7 +526,8 @@ Result<int> run(const std::string& out, double seconds) {
     const double own = timing.latency.p50;
     const double to_ncu = own / profiled[i] - 1, to_graph = own / graphs[i] - 1;
     const bool is_short = own < kShort;
-    const bool held = is_short ? std::abs(to_graph) <= kGraphBound : std::abs(to_ncu) <= kProfilerBound;
+    const bool held =
+        is_short ? std::abs(to_graph) <= kGraphBound : std::abs(to_ncu) <= kProfilerBound;
     missed += held ? 0 : 1;
     fmt::print("{:22} {:38} {:>10} {:>10} {:>+6.1f}% {:>10} {:>+6.1f}%  {}\n", timing.workload,
                timing.method.text(), with_prefix(own, "s"), with_prefix(profiled[i], "s"),
@@ -531,8 +544,8 @@ Result<int> run(const std::string& out, double seconds) {
                                {"graphs", graphs[i]},
                                {"held", held}});
   }
-  fmt::print("{} of {} within their bounds\n", bench.results.size() - static_cast<std::size_t>(missed),
-             bench.results.size());
+  fmt::print("{} of {} within their bounds\n",
+             bench.results.size() - static_cast<std::size_t>(missed), bench.results.size());
   if (!out.empty()) BURNISH_TRY(real_file_system().write(out, dump_json(json)));
   return missed == 0 ? 0 : 1;
 }
