@@ -19,6 +19,8 @@ constexpr std::string_view kSigns[] = {
 /// Before each of the Compute Sanitizer's lines; alone between two findings.
 constexpr std::string_view kRuler = "=========";
 
+/// Without a summary at its end it was not heard, and nothing found means nothing.
+constexpr std::string_view kComputeSanitizer = "compute-sanitizer", kSummary = " SUMMARY: ";
 /// Bytes after each allocation that are nobody's, under memcheck.
 constexpr int kPadding = 64 << 10;
 
@@ -86,7 +88,8 @@ Result<std::vector<Sanitizer>> open_sanitizers(const device::DeviceInfo& info,
   if (info.backend != "cuda") {
     return environment_error(fmt::format("there is no sanitizer for {} devices", info.backend));
   }
-  const auto program = find_program({"compute-sanitizer", "/usr/local/cuda/bin/compute-sanitizer"});
+  const auto program = find_program(
+      {std::string(kComputeSanitizer), "/usr/local/cuda/bin/compute-sanitizer"});
   if (!program) {
     return environment_error("compute-sanitizer is not installed")
         .with_hint("it comes with the CUDA toolkit: put its folder on PATH");
@@ -104,7 +107,7 @@ Result<std::vector<Sanitizer>> open_sanitizers(const device::DeviceInfo& info,
       wrapped.guards = device::DeviceOptions::Guards::none;
     }
     BURNISH_TRY_ASSIGN(auto opened, device::open_device(info, wrapped));
-    all.push_back({fmt::format("compute-sanitizer {}", tool), std::move(opened)});
+    all.push_back({fmt::format("{} {}", kComputeSanitizer, tool), std::move(opened)});
   }
   return all;
 }
@@ -135,8 +138,15 @@ Result<Check> sanitize(const Sanitizer& sanitizer, const Task& task, const Candi
     request.plan = &plan;
     for (const auto& [name, bytes] : drawn->bytes) request.contents[name] = bytes;
     const auto done = session->run(request);
-    check.why = finding(session->finish());
-    if (check.why.empty() && !done) return done.error();
+    const std::string messages = session->finish();
+    check.why = finding(messages);
+    if (!check.why.empty()) return {};
+    if (!done) return done.error();
+    if (sanitizer.name.starts_with(kComputeSanitizer) && !contains(messages, kSummary)) {
+      const std::string_view said = trim(messages);
+      return environment_error(fmt::format(
+          "it ended without its summary: {}", to_valid_utf8(said.substr(said.rfind('\n') + 1))));
+    }
     return {};
   };
   if (auto done = run(); !done) {

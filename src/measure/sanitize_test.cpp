@@ -14,7 +14,7 @@ Check judged(const std::string& printed) {
   auto device = std::make_unique<FakeDevice>();
   device->programs["v0"]["k"] = matmul_kernel();
   device->printed = printed;
-  const Sanitizer sanitizer{"the tool", std::move(device)};
+  const Sanitizer sanitizer{"compute-sanitizer memcheck", std::move(device)};
   FixedRandom random(3);
   const auto check = sanitize(sanitizer, matmul_task(), matmul_candidate("v0"), {}, random);
   EXPECT_TRUE(check) << (check ? "" : check.error().to_string());
@@ -37,7 +37,7 @@ TEST(Sanitize, TellsTheFirstFindingOnOneLine) {
       "========= ERROR SUMMARY: 2 errors\n");
   EXPECT_EQ(outside.verdict, Verdict::fail);
   EXPECT_EQ(outside.why,
-            "the tool: Invalid __global__ read of size 4 bytes; at scale(float *, float)+0x70 in "
+            "compute-sanitizer memcheck: Invalid __global__ read of size 4 bytes; at scale(float *, float)+0x70 in "
             "kernel.cu:6; by thread (255,0,0) in block (3,0,0); Access to 0x74b834000ffc is out of "
             "bounds; and is 1 bytes after the nearest allocation at 0x74b834000000 of size 4,092 "
             "bytes");
@@ -54,13 +54,25 @@ TEST(Sanitize, TellsTheFirstFindingOnOneLine) {
 
 TEST(Sanitize, PassesWhatNoToolCallsWrong) {
   for (const char* printed :
-       {"", "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n",
+       {"",
         // Hazards that the tool takes for meant, and calls that burnish itself asks and answers.
         "========= Warning: Race reported between Write access at scale(int *)+0x90\n",
         "========= Program hit CUDA_ERROR_INVALID_VALUE (error 1) due to \"invalid argument\" on "
         "CUDA API call to cuFuncGetParamInfo.\n"}) {
-    EXPECT_EQ(judged(printed).why, "") << printed;
+    const std::string all = std::string(printed) + "========= ERROR SUMMARY: 0 errors\n";
+    EXPECT_EQ(judged(all).why, "") << all;
   }
+}
+
+TEST(Sanitize, AToolThatWasNotHeardIsNoWitness) {
+  auto device = std::make_unique<FakeDevice>();
+  device->programs["v0"]["k"] = matmul_kernel();
+  device->printed = "========= COMPUTE-SANITIZER\n========= Error: no device\n";
+  const Sanitizer sanitizer{"compute-sanitizer racecheck", std::move(device)};
+  FixedRandom random(3);
+  const auto check = sanitize(sanitizer, matmul_task(), matmul_candidate("v0"), {}, random);
+  ASSERT_FALSE(check);
+  EXPECT_EQ(check.error().message, "it ended without its summary: ========= Error: no device");
 }
 
 }  // namespace
