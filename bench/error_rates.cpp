@@ -3,13 +3,13 @@
 //   bench_error_rates [--device D] [--aa N] [--slower N] [--percent P] [--seconds S] [--out
 //   FILE.jsonl]
 //
-// Comparisons of a kernel with itself (--aa) and with one made P percent (3) slower, by as many more
-// steps of its loop as are measured first to do that on this device, until FILE holds N of each or
-// S seconds (300) are over; called again it goes on where it stopped.
-// Twelve copies are compared with the incumbent at a time, as `burnish bench v0 v1 v2 v3 v4` does;
-// they share the incumbent's launches. One line of JSON a comparison is added to FILE, with all
-// samples. The rates of all that FILE holds are printed, and beside them what "ratio of the two
-// medians > 1" says of the same samples.
+// Comparisons of a kernel with itself (--aa) and with one made P percent (3) slower, by as many
+// more steps of its loop as are measured first to do that on this device, until FILE holds N of
+// each or S seconds (300) are over; called again it goes on where it stopped. Twelve copies are
+// compared with the incumbent at a time, as `burnish bench v0 v1 v2 v3 v4` does; they share the
+// incumbent's launches. One line of JSON a comparison is added to FILE, with all samples. The rates
+// of all that FILE holds are printed, and beside them what "ratio of the two medians > 1" says of
+// the same samples.
 
 #include <fmt/format.h>
 
@@ -135,39 +135,40 @@ extern "C" __global__ void k(const float* A, const float* B, float* C, int R, in
 std::vector<Kernel> kernels(const std::string& language) {
   const bool cuda = language == "cuda";
   std::vector<Kernel> all;
-  all.push_back(
-      {"matmul", kMatmul, kMatmulInCuda, cuda ? 2000 : 400, cuda ? 256 : 64, 256, [](const Problem& problem, const Values& in) {
-         const auto k = problem.tensors[0].shape[1], n = problem.tensors[1].shape[1];
-         const auto &a = in.at("A"), &b = in.at("B");
-         std::vector<double> c;
-         std::vector<double> row(static_cast<std::size_t>(n));
-         for (std::size_t i = 0; i < a.size(); i += static_cast<std::size_t>(k)) {
-           std::fill(row.begin(), row.end(), 0);
-           for (std::size_t l = 0; l < static_cast<std::size_t>(k); ++l) {
-             const double* other = b.data() + l * row.size();
-             for (std::size_t j = 0; j < row.size(); ++j) row[j] += a[i + l] * other[j];
-           }
-           c.insert(c.end(), row.begin(), row.end());
-         }
-         return Values{{"C", c}};
-       }});
-  all.push_back(
-      {"softmax", kSoftmax, kSoftmaxInCuda, cuda ? 1000 : 100, cuda ? 1000 : 500, 0, [](const Problem& problem, const Values& in) {
-         const auto n = problem.tensors[0].shape[1];
-         std::vector<double> c = in.at("A");
-         const auto& b = in.at("B");
-         for (auto row = c.begin(); row != c.end(); row += n) {
-           double most = -INFINITY, total = 0;
-           for (std::int64_t j = 0; j < n; ++j) {
-             row[j] += b[static_cast<std::size_t>(j)];
-             most = std::max(most, row[j]);
-           }
-           for (std::int64_t j = 0; j < n; ++j) total += row[j] = std::exp(row[j] - most);
-           for (std::int64_t j = 0; j < n; ++j) row[j] /= total;
-         }
-         return Values{{"C", c}};
-       }});
-  all.push_back({"powers", kPowers, kPowersInCuda, cuda ? 2000 : 100, 512, 0, [](const Problem& problem, const Values& in) {
+  all.push_back({"matmul", kMatmul, kMatmulInCuda, cuda ? 2000 : 400, cuda ? 256 : 64, 256,
+                 [](const Problem& problem, const Values& in) {
+                   const auto k = problem.tensors[0].shape[1], n = problem.tensors[1].shape[1];
+                   const auto &a = in.at("A"), &b = in.at("B");
+                   std::vector<double> c;
+                   std::vector<double> row(static_cast<std::size_t>(n));
+                   for (std::size_t i = 0; i < a.size(); i += static_cast<std::size_t>(k)) {
+                     std::fill(row.begin(), row.end(), 0);
+                     for (std::size_t l = 0; l < static_cast<std::size_t>(k); ++l) {
+                       const double* other = b.data() + l * row.size();
+                       for (std::size_t j = 0; j < row.size(); ++j) row[j] += a[i + l] * other[j];
+                     }
+                     c.insert(c.end(), row.begin(), row.end());
+                   }
+                   return Values{{"C", c}};
+                 }});
+  all.push_back({"softmax", kSoftmax, kSoftmaxInCuda, cuda ? 1000 : 100, cuda ? 1000 : 500, 0,
+                 [](const Problem& problem, const Values& in) {
+                   const auto n = problem.tensors[0].shape[1];
+                   std::vector<double> c = in.at("A");
+                   const auto& b = in.at("B");
+                   for (auto row = c.begin(); row != c.end(); row += n) {
+                     double most = -INFINITY, total = 0;
+                     for (std::int64_t j = 0; j < n; ++j) {
+                       row[j] += b[static_cast<std::size_t>(j)];
+                       most = std::max(most, row[j]);
+                     }
+                     for (std::int64_t j = 0; j < n; ++j) total += row[j] = std::exp(row[j] - most);
+                     for (std::int64_t j = 0; j < n; ++j) row[j] /= total;
+                   }
+                   return Values{{"C", c}};
+                 }});
+  all.push_back({"powers", kPowers, kPowersInCuda, cuda ? 2000 : 100, 512, 0,
+                 [](const Problem& problem, const Values& in) {
                    const auto n = static_cast<std::size_t>(problem.tensors[0].shape[1]);
                    std::vector<double> c = in.at("A");
                    const auto& b = in.at("B");
@@ -313,8 +314,8 @@ Result<double> steps_for(device::Device& device, const Kernel& kernel, double pe
   for (double extra = 20;; extra *= 2) {
     const std::vector<measure::Candidate> both{version(kernel, "v0", 0, language),
                                                version(kernel, "v1", extra, language)};
-    BURNISH_TRY_ASSIGN(const auto bench, measure::bench(device, task_of(kernel), both, {}, quick, {},
-                                                        real_random(), real_clock()));
+    BURNISH_TRY_ASSIGN(const auto bench, measure::bench(device, task_of(kernel), both, {}, quick,
+                                                        {}, real_random(), real_clock()));
     const double slower = 1 / bench.comparisons.at(0).ratio - 1;
     if (slower > 0.1) return std::max(1.0, std::round(extra * percent / 100 / slower));
     if (extra > 1e6) return environment_error(kernel.name + " gets no slower by more steps");
@@ -336,8 +337,7 @@ Result<void> compare_until(device::Device& device, File& file, const std::string
     const double extra = step == steps.end() ? 0 : step->second;
     std::vector<measure::Candidate> candidates{version(kernel, "v0", 0, device.info().backend)};
     for (int copy = 1; copy <= kCopies; ++copy) {
-      candidates.push_back(
-          version(kernel, fmt::format("v{}", copy), extra, device.info().backend));
+      candidates.push_back(version(kernel, fmt::format("v{}", copy), extra, device.info().backend));
     }
     BURNISH_TRY_ASSIGN(const auto bench, measure::bench(device, task, candidates, {}, {}, {},
                                                         real_random(), real_clock()));

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdio>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -128,7 +128,8 @@ void tool_json(const fs::path& path, std::size_t megabytes) {
       });
 }
 
-/// The blocks of a report follow its header, whose size is its second word (profile/ncu_container.h).
+/// The blocks of a report follow its header, whose size is its second word
+/// (profile/ncu_container.h).
 bool report(const fs::path& path, std::size_t megabytes) {
   std::ifstream in(BURNISH_SHARED_DIR "/fixtures/h200/k.ncu-rep", std::ios::binary);
   const std::string real((std::istreambuf_iterator<char>(in)), {});
@@ -185,8 +186,9 @@ bool measure(const char* what, const fs::path& path) {
 int main(int argc, char** argv) {
   using namespace burnish::profile;  // NOLINT: a program of one file
   if (argc < 2) {
-    std::fprintf(stderr, "usage: bench_large_files FOLDER [CSV_MB [CODE_MB [WAVES_MB [JSON_MB "
-                         "[REPORT_MB]]]]]\n");
+    std::fprintf(stderr,
+                 "usage: bench_large_files FOLDER [CSV_MB [CODE_MB [WAVES_MB [JSON_MB "
+                 "[REPORT_MB]]]]]\n");
     return 2;
   }
   const burnish::fs::path folder = argv[1];

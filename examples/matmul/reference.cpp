@@ -4,7 +4,8 @@
 
 #include "burnish_reference.h"
 
-// Rows of C are shared among threads, and B is taken some rows at a time, which then stay in a cache.
+// Rows of C are shared among threads, and B is taken some rows at a time, which then stay in a
+// cache.
 void reference(const burnish::Dims& dims, const burnish::Inputs& in, burnish::Outputs& out) {
   const auto M = dims["M"], N = dims["N"], K = dims["K"];
   const double* A = in["A"];

@@ -42,11 +42,10 @@ void add_doctor(CommandLine& line, Common& common) {
     print(diagnosis.devices.empty() ? "no device\n" : devices.text(terminal_columns()));
     report::TextTable tools({"tool", "for", "version or how to get it"});
     for (const auto& tool : diagnosis.tools)
-      tools.row(
-          {(tool.ok ? "✓ " : "✗ ") + tool.name, tool.purpose,
-           !tool.ok                 ? tool.hint
-           : tool.version.empty() ? tool.path
-                                    : tool.version});
+      tools.row({(tool.ok ? "✓ " : "✗ ") + tool.name, tool.purpose,
+                 !tool.ok               ? tool.hint
+                 : tool.version.empty() ? tool.path
+                                        : tool.version});
     print("\n" + tools.text(terminal_columns()));
     print("\nisolation of candidates: " + diagnosis.isolation + "\n");
     for (const auto& problem : diagnosis.problems) print("problem: " + problem + "\n");

@@ -86,9 +86,9 @@ Result<int> profile_file(const Common& common, const ProfileOptions& options) {
 
 void add_profile(CommandLine& line, Common& common) {
   const auto options = std::make_shared<ProfileOptions>();
-  auto profile = line.verb(
-      "profile",
-      "profile a version (default: the one in the working tree), or a program (FILE --output-dir DIR)");
+  auto profile = line.verb("profile",
+                           "profile a version (default: the one in the working tree), or a program "
+                           "(FILE --output-dir DIR)");
   profile.device_option(common);
   profile.positional("VERSION|FILE", options->program,
                      "v3 of the workspace; or a Python or shell script or an executable, whose "

@@ -326,7 +326,7 @@ TEST(Bench, ABatchMayHaveATimerOfItsOwnWhichIsTheMethods) {
 TEST(Bench, TheIntervalOverAllIsBoundedWhereEachWorkloadsIs) {
   for (const double overhead : {0.01, 0.2, 0.45}) {
     Lab lab(31);
-  lab.options.largest_seconds = 20;
+    lab.options.largest_seconds = 20;
     lab.seconds["v1"] = 0.9e-3;
     lab.task = tiny_task({{"big", {{"N", 64}}}, {"small", {{"N", 16}}}});
     lab.device.overhead = overhead;

@@ -88,8 +88,8 @@ Result<std::vector<Sanitizer>> open_sanitizers(const device::DeviceInfo& info,
   if (info.backend != "cuda") {
     return environment_error(fmt::format("there is no sanitizer for {} devices", info.backend));
   }
-  const auto program = find_program(
-      {std::string(kComputeSanitizer), "/usr/local/cuda/bin/compute-sanitizer"});
+  const auto program =
+      find_program({std::string(kComputeSanitizer), "/usr/local/cuda/bin/compute-sanitizer"});
   if (!program) {
     return environment_error("compute-sanitizer is not installed")
         .with_hint("it comes with the CUDA toolkit: put its folder on PATH");
@@ -98,12 +98,12 @@ Result<std::vector<Sanitizer>> open_sanitizers(const device::DeviceInfo& info,
     device::DeviceOptions wrapped = options;
     // The worker's standard output is its channel to the judge. Where a kernel was launched from
     // says nothing: that is burnish itself.
-    wrapped.wrapper = {program->string(), "--tool",          tool, "--log-file",
+    wrapped.wrapper = {program->string(), "--tool",           tool, "--log-file",
                        "/dev/stderr",     "--show-backtrace", "no"};
     if (tool == std::string_view("memcheck")) {
       // Calls that fail are dealt with. Without padding the next allocation begins where one ends.
-      wrapped.wrapper.insert(wrapped.wrapper.end(), {"--report-api-errors", "no", "--padding",
-                                                     std::to_string(kPadding)});
+      wrapped.wrapper.insert(wrapped.wrapper.end(),
+                             {"--report-api-errors", "no", "--padding", std::to_string(kPadding)});
       wrapped.guards = device::DeviceOptions::Guards::none;
     }
     BURNISH_TRY_ASSIGN(auto opened, device::open_device(info, wrapped));
@@ -144,8 +144,8 @@ Result<Check> sanitize(const Sanitizer& sanitizer, const Task& task, const Candi
     if (!done) return done.error();
     if (sanitizer.name.starts_with(kComputeSanitizer) && !contains(messages, kSummary)) {
       const std::string_view said = trim(messages);
-      return environment_error(fmt::format(
-          "it ended without its summary: {}", to_valid_utf8(said.substr(said.rfind('\n') + 1))));
+      return environment_error(fmt::format("it ended without its summary: {}",
+                                           to_valid_utf8(said.substr(said.rfind('\n') + 1))));
     }
     return {};
   };

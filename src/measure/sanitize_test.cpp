@@ -37,7 +37,8 @@ TEST(Sanitize, TellsTheFirstFindingOnOneLine) {
       "========= ERROR SUMMARY: 2 errors\n");
   EXPECT_EQ(outside.verdict, Verdict::fail);
   EXPECT_EQ(outside.why,
-            "compute-sanitizer memcheck: Invalid __global__ read of size 4 bytes; at scale(float *, float)+0x70 in "
+            "compute-sanitizer memcheck: Invalid __global__ read of size 4 bytes; at scale(float "
+            "*, float)+0x70 in "
             "kernel.cu:6; by thread (255,0,0) in block (3,0,0); Access to 0x74b834000ffc is out of "
             "bounds; and is 1 bytes after the nearest allocation at 0x74b834000000 of size 4,092 "
             "bytes");
