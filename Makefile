@@ -33,6 +33,12 @@ test: setup-tests
 dist: build
 	@scripts/dist $(BUILD)/bin/burnish dist/burnish
 
+# What needs an NVIDIA GPU: device times against ncu, and faults that only the sanitizers see.
+test-gpu: build
+	@cmake -S . -B $(BUILD) -DBURNISH_BENCH=ON >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@ninja -C $(BUILD) --quiet bench_device_time
+	@python3 tests/gpu.py --burnish $(BUILD)/bin/burnish --bench $(BUILD)/bench
+
 format:
 	@scripts/format
 

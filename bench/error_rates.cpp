@@ -3,12 +3,13 @@
 //   bench_error_rates [--device D] [--aa N] [--slower N] [--percent P] [--seconds S] [--out
 //   FILE.jsonl]
 //
-// Comparisons of a kernel with itself (--aa) and with one made P percent (3) slower, until
-// FILE holds N of each or S seconds (300) are over; called again it goes on where it stopped.
-// Twelve copies are compared with the incumbent at a time, as `burnish bench v0 v1 v2 v3 v4` does;
-// they share the incumbent's launches. One line of JSON a comparison is added to FILE, with all
-// samples. The rates of all that FILE holds are printed, and beside them what "ratio of the two
-// medians > 1" says of the same samples.
+// Comparisons of a kernel with itself (--aa) and with one made P percent (3) slower, by as many
+// more steps of its loop as are measured first to do that on this device, until FILE holds N of
+// each or S seconds (300) are over; called again it goes on where it stopped. Twelve copies are
+// compared with the incumbent at a time, as `burnish bench v0 v1 v2 v3 v4` does; they share the
+// incumbent's launches. One line of JSON a comparison is added to FILE, with all samples. The rates
+// of all that FILE holds are printed, and beside them what "ratio of the two medians > 1" says of
+// the same samples.
 
 #include <fmt/format.h>
 
@@ -43,13 +44,14 @@ class FunctionReference : public measure::Reference {
   Function function_;
 };
 
-/// A kernel whose work-groups of one item compute a row each. extra more steps of its inner loop
-/// make it slower and change nothing; `steps` of them, as measured, twice as slow.
+/// A kernel whose work-groups compute a row each: one work item in OpenCL, for processors; kThreads
+/// in CUDA. `extra` more steps of its inner loop make it slower and change nothing.
 struct Kernel {
-  std::string name, source;
-  std::int64_t rows = 0, columns = 0, inner = 0, steps = 0;
+  std::string name, opencl, cuda;
+  std::int64_t rows = 0, columns = 0, inner = 0;
   std::function<Values(const Problem&, const Values&)> reference;
 };
+constexpr int kThreads = 128;
 
 constexpr const char* kMatmul = R"(
 __kernel void k(__global const float* A, __global const float* B, __global float* C, int R, int N, int K, int extra) {
@@ -84,69 +86,89 @@ __kernel void k(__global const float* A, __global const float* B, __global float
   }
 })";
 
-/// What the kernels need of OpenCL C, in CUDA.
-constexpr const char* kInCuda = R"(
-#define __kernel extern "C" __global__
-#define __global
-#define get_group_id(dimension) ((int)blockIdx.x)
-struct float16 {
-  float v[16];
-  __device__ float16(float all = 0) { for (int i = 0; i < 16; ++i) v[i] = all; }
-};
-#define EACH(sign, expression) \
-  __device__ inline float16 sign(float16 a, float16 b) { \
-    for (int i = 0; i < 16; ++i) a.v[i] = expression; \
-    return a; \
+constexpr const char* kMatmulInCuda = R"(
+extern "C" __global__ void k(const float* A, const float* B, float* C, int R, int N, int K, int extra) {
+  int r = blockIdx.x;
+  for (int n = threadIdx.x; n < N; n += blockDim.x) {
+    float sum = 0;
+    for (int k = 0; k < K + extra; ++k) sum += (k < K ? A[r * K + k] : 0) * B[(k < K ? k : k - K) * N + n];
+    C[r * N + n] = sum;
   }
-EACH(operator*, a.v[i] * b.v[i])
-EACH(operator+, a.v[i] + b.v[i])
-EACH(fmax, fmaxf(a.v[i], b.v[i]))
-__device__ inline void operator+=(float16& a, float16 b) { a = a + b; }
-__device__ inline float16 vload16(int at, const float* from) {
-  float16 all;
-  for (int i = 0; i < 16; ++i) all.v[i] = from[16 * at + i];
-  return all;
-}
-__device__ inline void vstore16(float16 all, int at, float* to) {
-  for (int i = 0; i < 16; ++i) to[16 * at + i] = all.v[i];
-}
-)";
+})";
 
-std::vector<Kernel> kernels() {
+constexpr const char* kSoftmaxInCuda = R"(
+__device__ float over_block(float mine, bool largest) {
+  __shared__ float all[128];
+  __syncthreads();
+  all[threadIdx.x] = mine;
+  for (int half = 64; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) {
+      float other = all[threadIdx.x + half];
+      all[threadIdx.x] = largest ? fmaxf(all[threadIdx.x], other) : all[threadIdx.x] + other;
+    }
+  }
+  __syncthreads();
+  return all[0];
+}
+extern "C" __global__ void k(const float* A, const float* B, float* C, int R, int N, int K, int extra) {
+  int r = blockIdx.x;
+  float most = -3.4e38f, total = 0;
+  for (int n = threadIdx.x; n < N; n += blockDim.x) most = fmaxf(most, A[r * N + n] + B[n]);
+  most = over_block(most, true);
+  for (int n = threadIdx.x; n < N; n += blockDim.x) total += expf(A[r * N + n] + B[n] - most);
+  for (int i = 0; i < extra; ++i) total += 1e-30f * expf(-total);  // less than the last place
+  total = over_block(total, false);
+  for (int n = threadIdx.x; n < N; n += blockDim.x) C[r * N + n] = expf(A[r * N + n] + B[n] - most) / total;
+})";
+
+constexpr const char* kPowersInCuda = R"(
+extern "C" __global__ void k(const float* A, const float* B, float* C, int R, int N, int K, int extra) {
+  int r = blockIdx.x;
+  for (int n = threadIdx.x; n < N; n += blockDim.x) {
+    float x = A[r * N + n] * 0.25f, y = B[n];
+    for (int i = 0; i < 200 + extra; ++i) y = i < 200 ? y * x + 0.5f : fmaxf(y, -1e30f);
+    C[r * N + n] = y;
+  }
+})";
+
+std::vector<Kernel> kernels(const std::string& language) {
+  const bool cuda = language == "cuda";
   std::vector<Kernel> all;
-  all.push_back(
-      {"matmul", kMatmul, 400, 64, 256, 370, [](const Problem& problem, const Values& in) {
-         const auto k = problem.tensors[0].shape[1], n = problem.tensors[1].shape[1];
-         const auto &a = in.at("A"), &b = in.at("B");
-         std::vector<double> c;
-         std::vector<double> row(static_cast<std::size_t>(n));
-         for (std::size_t i = 0; i < a.size(); i += static_cast<std::size_t>(k)) {
-           std::fill(row.begin(), row.end(), 0);
-           for (std::size_t l = 0; l < static_cast<std::size_t>(k); ++l) {
-             const double* other = b.data() + l * row.size();
-             for (std::size_t j = 0; j < row.size(); ++j) row[j] += a[i + l] * other[j];
-           }
-           c.insert(c.end(), row.begin(), row.end());
-         }
-         return Values{{"C", c}};
-       }});
-  all.push_back(
-      {"softmax", kSoftmax, 100, 500, 0, 500, [](const Problem& problem, const Values& in) {
-         const auto n = problem.tensors[0].shape[1];
-         std::vector<double> c = in.at("A");
-         const auto& b = in.at("B");
-         for (auto row = c.begin(); row != c.end(); row += n) {
-           double most = -INFINITY, total = 0;
-           for (std::int64_t j = 0; j < n; ++j) {
-             row[j] += b[static_cast<std::size_t>(j)];
-             most = std::max(most, row[j]);
-           }
-           for (std::int64_t j = 0; j < n; ++j) total += row[j] = std::exp(row[j] - most);
-           for (std::int64_t j = 0; j < n; ++j) row[j] /= total;
-         }
-         return Values{{"C", c}};
-       }});
-  all.push_back({"powers", kPowers, 100, 512, 0, 180, [](const Problem& problem, const Values& in) {
+  all.push_back({"matmul", kMatmul, kMatmulInCuda, cuda ? 2000 : 400, cuda ? 256 : 64, 256,
+                 [](const Problem& problem, const Values& in) {
+                   const auto k = problem.tensors[0].shape[1], n = problem.tensors[1].shape[1];
+                   const auto &a = in.at("A"), &b = in.at("B");
+                   std::vector<double> c;
+                   std::vector<double> row(static_cast<std::size_t>(n));
+                   for (std::size_t i = 0; i < a.size(); i += static_cast<std::size_t>(k)) {
+                     std::fill(row.begin(), row.end(), 0);
+                     for (std::size_t l = 0; l < static_cast<std::size_t>(k); ++l) {
+                       const double* other = b.data() + l * row.size();
+                       for (std::size_t j = 0; j < row.size(); ++j) row[j] += a[i + l] * other[j];
+                     }
+                     c.insert(c.end(), row.begin(), row.end());
+                   }
+                   return Values{{"C", c}};
+                 }});
+  all.push_back({"softmax", kSoftmax, kSoftmaxInCuda, cuda ? 1000 : 100, cuda ? 1000 : 500, 0,
+                 [](const Problem& problem, const Values& in) {
+                   const auto n = problem.tensors[0].shape[1];
+                   std::vector<double> c = in.at("A");
+                   const auto& b = in.at("B");
+                   for (auto row = c.begin(); row != c.end(); row += n) {
+                     double most = -INFINITY, total = 0;
+                     for (std::int64_t j = 0; j < n; ++j) {
+                       row[j] += b[static_cast<std::size_t>(j)];
+                       most = std::max(most, row[j]);
+                     }
+                     for (std::int64_t j = 0; j < n; ++j) total += row[j] = std::exp(row[j] - most);
+                     for (std::int64_t j = 0; j < n; ++j) row[j] /= total;
+                   }
+                   return Values{{"C", c}};
+                 }});
+  all.push_back({"powers", kPowers, kPowersInCuda, cuda ? 2000 : 100, 512, 0,
+                 [](const Problem& problem, const Values& in) {
                    const auto n = static_cast<std::size_t>(problem.tensors[0].shape[1]);
                    std::vector<double> c = in.at("A");
                    const auto& b = in.at("B");
@@ -161,10 +183,9 @@ std::vector<Kernel> kernels() {
   // Longer, on cold caches, and sensitive to the pages that its buffers get.
   Kernel large = all[0];
   large.name = "large matmul";
-  large.rows = 200;
+  large.rows = cuda ? 2000 : 200;
   large.columns = 256;
   large.inner = 512;
-  large.steps = 740;
   all.push_back(std::move(large));
   return all;
 }
@@ -192,20 +213,20 @@ Task task_of(const Kernel& kernel) {
   return task;
 }
 
-measure::Candidate version(const Kernel& kernel, const std::string& label, double percent,
+measure::Candidate version(const Kernel& kernel, const std::string& label, double extra,
                            const std::string& language) {
   measure::Candidate candidate;
   candidate.label = label;
   candidate.source.language = language;
   candidate.source.file = "kernel";
-  candidate.source.text = (language == "cuda" ? kInCuda : "") + kernel.source;
-  const double extra = std::round(static_cast<double>(kernel.steps) * percent / 100);
-  const std::int64_t groups = kernel.rows;
-  candidate.plan = [groups, extra](const Variables& dims) {
+  candidate.source.text = language == "cuda" ? kernel.cuda : kernel.opencl;
+  const std::int64_t groups = kernel.rows, threads = language == "cuda" ? kThreads : 1;
+  candidate.plan = [groups, threads, extra](const Variables& dims) {
     device::LaunchPlan plan;
     plan.launches.resize(1);
     plan.launches[0].kernel = "k";
     plan.launches[0].grid = {groups, 1, 1};
+    plan.launches[0].block = {threads, 1, 1};
     for (const char* name : {"A", "B", "C"}) {
       plan.launches[0].arguments.push_back({device::Argument::Pointer{name}});
     }
@@ -284,19 +305,39 @@ class File {
   std::map<std::string, Rates> rates_;
 };
 
+/// Steps that make the kernel `percent` slower on this device: from how much slower ever more of
+/// them do, to ten percent and more, by the medians of a comparison.
+Result<double> steps_for(device::Device& device, const Kernel& kernel, double percent) {
+  const std::string language = device.info().backend;
+  measure::BenchOptions quick;
+  quick.largest_seconds = 2;
+  for (double extra = 20;; extra *= 2) {
+    const std::vector<measure::Candidate> both{version(kernel, "v0", 0, language),
+                                               version(kernel, "v1", extra, language)};
+    BURNISH_TRY_ASSIGN(const auto bench, measure::bench(device, task_of(kernel), both, {}, quick,
+                                                        {}, real_random(), real_clock()));
+    const double slower = 1 / bench.comparisons.at(0).ratio - 1;
+    if (slower > 0.1) return std::max(1.0, std::round(extra * percent / 100 / slower));
+    if (extra > 1e6) return environment_error(kernel.name + " gets no slower by more steps");
+  }
+}
+
+using Steps = std::map<std::string, double>;  ///< by kernel
+
 Result<void> compare_until(device::Device& device, File& file, const std::string& what, int runs,
-                           double percent, double until) {
-  const auto all = kernels();
+                           const Steps& steps, double until) {
+  const auto all = kernels(device.info().backend);
   for (int run = (file.runs(what) + kCopies - 1) / kCopies;
        run * kCopies < runs && seconds_now() < until; ++run) {
     // The long one costs much, and so is rare.
     const auto turn = static_cast<std::size_t>(run);
     const Kernel& kernel = turn % 32 == 31 ? all.back() : all[turn % (all.size() - 1)];
     const Task task = task_of(kernel);
+    const auto step = steps.find(kernel.name);
+    const double extra = step == steps.end() ? 0 : step->second;
     std::vector<measure::Candidate> candidates{version(kernel, "v0", 0, device.info().backend)};
     for (int copy = 1; copy <= kCopies; ++copy) {
-      candidates.push_back(
-          version(kernel, fmt::format("v{}", copy), percent, device.info().backend));
+      candidates.push_back(version(kernel, fmt::format("v{}", copy), extra, device.info().backend));
     }
     BURNISH_TRY_ASSIGN(const auto bench, measure::bench(device, task, candidates, {}, {}, {},
                                                         real_random(), real_clock()));
@@ -305,6 +346,7 @@ Result<void> compare_until(device::Device& device, File& file, const std::string
       const double a = bench.results[0].latency.p50, b = bench.results[i].latency.p50;
       const Json line = {{"what", what},
                          {"kernel", kernel.name},
+                         {"steps", extra},
                          {"ratio", verdict.ratio},
                          {"low", verdict.interval.low},
                          {"high", verdict.interval.high},
@@ -342,11 +384,16 @@ Result<void> run(int argc, char** argv) {
   BURNISH_TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make("burnish-rates"));
   BURNISH_TRY_ASSIGN(const auto info, device::choose_device(choice));
   BURNISH_TRY_ASSIGN(const auto opened, device::open_device(info, {folder.path(), {}}));
+  Steps more_steps;
+  for (const auto& kernel : kernels(info.backend)) {
+    BURNISH_TRY_ASSIGN(more_steps[kernel.name], steps_for(*opened, kernel, percent));
+    fmt::print("{}: {} steps more for {} %\n", kernel.name, more_steps[kernel.name], percent);
+  }
   // In turns, so that a file of an unfinished run has some of both.
   const std::string more = fmt::format("{} % slower", percent);
   for (int part = 1; part <= 20; ++part) {
-    BURNISH_TRY(compare_until(*opened, file, "same", same * part / 20, 0, until));
-    BURNISH_TRY(compare_until(*opened, file, more, slower * part / 20, percent, until));
+    BURNISH_TRY(compare_until(*opened, file, "same", same * part / 20, {}, until));
+    BURNISH_TRY(compare_until(*opened, file, more, slower * part / 20, more_steps, until));
   }
   file.print();
   return {};

@@ -114,6 +114,12 @@ def check_loop(root):
     assert before == (git(work, "rev-parse", "HEAD"), (work / ".burnish/journal.jsonl").read_bytes())
     ask("next", *at, "status")
 
+    # A version that has a profile keeps it: records point to it.
+    first = (work / "profiles/v0/evidence.json").read_bytes()
+    assert ask("evidence", *at, "profile", "v0")["kernels"][0]["findings"]
+    assert (work / "profiles/v0/evidence.json").read_bytes() == first
+    assert (work / "profiles/v0.2/evidence.json").exists()
+    assert "there is no v99" in run(*at, "profile", "v99", code=2).stderr
     assert ask("check", *at, "check", "v1")["verdict"] == "PASS"
     bench = ask("bench", *at, "bench", "v0", "v1", "--seconds", 3)
     assert {item["workload"] for item in bench["results"]} == {"even", "odd"}
@@ -181,6 +187,8 @@ def check_bad_input(root):
 
 
 def check_is_quick(*arguments):
+    # Processor time, and the least of several: the machine may be busy, the program may not be slow. In quiet
+    # it takes under 20 ms (docs/results); processes on the other thread of a core cost it some more.
     run(*arguments)
     times = []
     for _ in range(9):
@@ -188,8 +196,7 @@ def check_is_quick(*arguments):
         run(*arguments)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    # Processor time, and the least of several: the machine may be busy, the program may not be slow.
-    assert min(times) < 0.020, f"burnish {' '.join(map(str, arguments))} takes {min(times) * 1e3:.1f} ms"
+    assert min(times) < 0.030, f"burnish {' '.join(map(str, arguments))} takes {min(times) * 1e3:.1f} ms"
 
 
 def check_search_is_quick(root):

@@ -241,7 +241,7 @@ def check_bad_input(bench):
     refuse(bench.file("notes.txt", "text"), "--output-dir", out, says=["may not be executed", "chmod"])
     refuse(REPORT, "--output-dir", out, says=["burnish evidence"])
     refuse(program, says=["--output-dir DIR"])
-    refuse("v3", says=["v3 is no program", "working tree"])
+    refuse("v3", says=["workspace"])
     refuse("--pmc-only", says=["no program is named"])
     refuse(program, "--output-dir", out, "--pmc-only", "--att-only", says=["exclude"])
     refuse(program, "--output-dir", out, "--kernel-regex", "copy(", says=["regular expression", "copy("])

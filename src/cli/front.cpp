@@ -91,7 +91,8 @@ std::unique_ptr<loop::Observer> make_observer(const Common& common) {
 loop::Tools Bench::tools() {
   return {*device,   cards,
           rules,     real_random(),
-          *observer, [this] { return measure::open_sanitizers(device->info(), {}); }};
+          *observer, [this] {
+            return measure::open_sanitizers(device->info(), {binaries, {}}); }};
 }
 
 std::vector<fs::path> card_folders(const Common& common, const workspace::Workspace* workspace) {
@@ -110,11 +111,12 @@ Result<Bench> open_bench(const Common& common, const workspace::Workspace& works
                                  info.backend, language))
         .with_hint("leave --device out, or choose a device of " + language);
   }
-  BURNISH_TRY_ASSIGN(auto device,
-                     device::open_device(info, {workspace.cache_folder() / "binaries", {}}));
+  const fs::path binaries = workspace.cache_folder() / "binaries";
+  BURNISH_TRY_ASSIGN(auto device, device::open_device(info, {binaries, {}}));
   BURNISH_TRY_ASSIGN(auto cards, knowledge::CardBase::load(card_folders(common, &workspace)));
   BURNISH_TRY_ASSIGN(auto rules, evidence::Rules::load());
-  return Bench{std::move(device), std::move(cards), std::move(rules), make_observer(common)};
+  return Bench{std::move(device), std::move(cards), std::move(rules), make_observer(common),
+               binaries};
 }
 
 Result<std::unique_ptr<loop::Loop>> open_loop(const Common& common, const fs::path& folder) {

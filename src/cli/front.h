@@ -25,6 +25,7 @@ struct Bench {
   knowledge::CardBase cards;
   evidence::Rules rules;
   std::unique_ptr<loop::Observer> observer;
+  fs::path binaries;  ///< what was compiled, by content
   loop::Tools tools();
 };
 /// Where a team's own cards are: `knowledge.cards` of burnish.toml, then --cards. The last one goes

@@ -24,7 +24,12 @@ Result<int> print_profile(const Common& common, const fs::path& folder) {
   return 0;
 }
 
-/// The version in the working tree.
+/// "v3": a program of that name is written ./v3.
+bool names_version(const std::string& name) {
+  return name.starts_with('v') && parse_integer(name.substr(1));
+}
+
+/// A version; the one in the working tree where none is named.
 Result<int> profile_workspace(const Common& common, const ProfileOptions& options) {
   if (options.counters || options.trace || options.code || !options.kernels.empty() ||
       !options.range.empty() || !options.output.empty()) {
@@ -37,6 +42,10 @@ Result<int> profile_workspace(const Common& common, const ProfileOptions& option
   BURNISH_TRY_ASSIGN(auto bench, open_bench(common, loop->workspace()));
   auto tools = bench.tools();
   tools.profiling = options.profiling;
+  if (!options.program.empty()) {
+    BURNISH_TRY_ASSIGN(const auto folder, loop->profile_version(tools, options.program));
+    return print_profile(common, folder);
+  }
   BURNISH_TRY_ASSIGN(const auto state, loop->state());
   BURNISH_TRY(loop->profile(tools));
   return print_profile(common, loop->workspace().profile_folder(state.incumbent));
@@ -44,11 +53,6 @@ Result<int> profile_workspace(const Common& common, const ProfileOptions& option
 
 Result<int> profile_file(const Common& common, const ProfileOptions& options) {
   if (options.output.empty()) {
-    if (const auto& name = options.program; name.starts_with('v') && parse_integer(name.substr(1)))
-      return bad_input(name +
-                       " is no program; of a workspace the version in the working tree is "
-                       "profiled, and no other")
-          .with_hint("burnish profile; the profiles of other versions are in profiles/");
     return bad_input("a program is profiled into a folder, and none is named")
         .with_hint("burnish profile " + options.program + " --output-dir DIR");
   }
@@ -82,11 +86,13 @@ Result<int> profile_file(const Common& common, const ProfileOptions& options) {
 
 void add_profile(CommandLine& line, Common& common) {
   const auto options = std::make_shared<ProfileOptions>();
-  auto profile = line.verb(
-      "profile", "profile the version in the working tree, or any program (FILE --output-dir DIR)");
+  auto profile = line.verb("profile",
+                           "profile a version (default: the one in the working tree), or a program "
+                           "(FILE --output-dir DIR)");
   profile.device_option(common);
-  profile.positional("FILE", options->program,
-                     "a Python or shell script or an executable; its arguments follow after --");
+  profile.positional("VERSION|FILE", options->program,
+                     "v3 of the workspace; or a Python or shell script or an executable, whose "
+                     "arguments follow after --");
   profile.trailing(options->arguments);
   profile.option("--output-dir", options->output, "where what is known of FILE goes");
   profile.flag("--pmc-only", options->counters, "of FILE: hardware counters only");
@@ -102,8 +108,9 @@ void add_profile(CommandLine& line, Common& common) {
                   "a section of ncu's besides those of the set");
   profile.flag("--source", options->profiling.source, "keep the source in ncu's report");
   profile.action([&common, options] {
-    return options->program.empty() ? profile_workspace(common, *options)
-                                    : profile_file(common, *options);
+    const bool workspace =
+        options->program.empty() || (options->output.empty() && names_version(options->program));
+    return workspace ? profile_workspace(common, *options) : profile_file(common, *options);
   });
 }
 

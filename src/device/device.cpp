@@ -153,6 +153,7 @@ Result<std::unique_ptr<Device>> open_confined_device(const DeviceInfo& info,
   WorkerOptions worker;
   BURNISH_TRY_ASSIGN(worker.program, worker_program(options.program));
   worker.wrapper = options.wrapper;
+  worker.guards = info.id == kSimulatorId ? DeviceOptions::Guards::none : options.guards;
   worker.confinement = options.wrapper.empty() ? confinement : Confinement::process_group;
   return std::unique_ptr<Device>(
       std::make_unique<WorkerDevice>(info, std::move(worker), options.cache_folder));

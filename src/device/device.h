@@ -138,7 +138,7 @@ struct RunRequest {
 
 /// What a buffer holds after the run, with what lies before and after it. The byte at distance d
 /// from the content's first byte (negative before it) was poisoned with byte d mod 4 of the
-/// pattern, little-endian. Under a simulator that checks accesses itself there are no guard bands.
+/// pattern, little-endian. Under what checks accesses itself there are no guard bands.
 struct BufferState {
   std::vector<std::byte> before, content, after;
 };
@@ -185,6 +185,9 @@ class Session {
   virtual Result<MetricSet> resources(const std::string& kernel) = 0;
   /// What the kernels and the driver printed so far, its end when it is long.
   virtual std::string messages() const { return {}; }
+  /// Ends the worker and its wrapper, which may tell what it found only then, and gives all that
+  /// they printed. Later calls fail.
+  virtual std::string finish() { return messages(); }
 };
 
 /// One device; the seam that tests replace. Opening a session starts a worker.
@@ -209,6 +212,9 @@ struct DeviceOptions {
   fs::path cache_folder;
   fs::path program;
   std::vector<std::string> wrapper = {};
+  /// none: each buffer is an allocation of its own size that stays where it is, for a wrapper that
+  /// checks accesses itself: it knows allocations, and a guard band is part of one.
+  enum class Guards { bands, none } guards = Guards::bands;
 };
 Result<std::unique_ptr<Device>> open_device(const DeviceInfo& info, const DeviceOptions& options);
 

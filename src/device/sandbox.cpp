@@ -195,6 +195,16 @@ std::string system_library_path() {
   return path;
 }
 
+/// PoCL pins its thread i to processor i, and newer ones abort where that one is not allowed: in
+/// the cpuset of a container or a batch job.
+bool may_pin_from_zero() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
+  for (int cpu = 0; cpu < CPU_COUNT(&allowed); ++cpu)
+    if (!CPU_ISSET(cpu, &allowed)) return false;
+  return true;
+}
+
 }  // namespace
 
 std::map<std::string, std::string> worker_environment(Confinement confinement,
@@ -213,7 +223,7 @@ std::map<std::string, std::string> worker_environment(Confinement confinement,
   }
   // A cache of the session's own: a shared one would hide what compiling costs and mix candidates.
   environment["POCL_CACHE_DIR"] = (folder / "pocl").string();
-  environment["POCL_AFFINITY"] = "1";
+  if (may_pin_from_zero()) environment["POCL_AFFINITY"] = "1";
 #ifdef __SANITIZE_ADDRESS__
   environment["ASAN_OPTIONS"] += ":handle_segv=0:handle_sigbus=0:handle_abort=0:detect_leaks=0";
 #endif

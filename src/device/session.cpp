@@ -64,10 +64,11 @@ std::string kernels_text(const LaunchPlan& plan) {
 
 class WorkerSession : public Session {
  public:
-  WorkerSession(DeviceInfo info, Limits limits, std::unique_ptr<WorkerProcess> worker,
-                BuildReport report)
+  WorkerSession(DeviceInfo info, Limits limits, DeviceOptions::Guards guards,
+                std::unique_ptr<WorkerProcess> worker, BuildReport report)
       : info_(std::move(info)),
         limits_(limits),
+        guards_(guards),
         worker_(std::move(worker)),
         report_(std::move(report)),
         generator_(real_random().seed()) {}
@@ -78,11 +79,12 @@ class WorkerSession : public Session {
   Result<std::vector<CodeObject>> code() override;
   Result<MetricSet> resources(const std::string& kernel) override;
   std::string messages() const override { return worker_->messages(); }
+  std::string finish() override { return worker_->finish(); }
 
  private:
   using Slots = std::map<std::string, Slot>;
 
-  bool is_simulator() const { return info_.id == kSimulatorId; }
+  bool has_guards() const { return guards_ == DeviceOptions::Guards::bands; }
   std::uint64_t alignment() const { return info_.vendor == "cpu" ? kCpuAlignment : kGpuAlignment; }
   Error too_large() const;
   Result<Slots> lay_out(const std::vector<Buffer>& buffers) const;
@@ -99,6 +101,7 @@ class WorkerSession : public Session {
 
   DeviceInfo info_;
   Limits limits_;
+  DeviceOptions::Guards guards_;
   std::unique_ptr<WorkerProcess> worker_;
   BuildReport report_;
   Generator generator_;
@@ -117,10 +120,10 @@ Result<WorkerSession::Slots> WorkerSession::lay_out(const std::vector<Buffer>& b
     if (buffer.bytes > worker_->shared().bytes()) return too_large();
     Slot slot;
     slot.buffer = buffer;
-    slot.allocated = is_simulator() ? buffer.bytes : buffer.bytes + 2 * kGuardBytes + kDriftBytes;
-    slot.allocated = (std::max<std::uint64_t>(slot.allocated, 1) + kCpuAlignment - 1) /
-                     kCpuAlignment * kCpuAlignment;
-    slot.offset = is_simulator() ? 0 : kGuardBytes;
+    slot.allocated = has_guards() ? buffer.bytes + 2 * kGuardBytes + kDriftBytes : buffer.bytes;
+    const std::uint64_t unit = has_guards() ? kCpuAlignment : sizeof(std::uint32_t);  // of poison
+    slot.allocated = (std::max<std::uint64_t>(slot.allocated, 1) + unit - 1) / unit * unit;
+    slot.offset = has_guards() ? kGuardBytes : 0;
     if (!slots.emplace(buffer.name, std::move(slot)).second) {
       return bad_input(fmt::format("two buffers are called \"{}\"", buffer.name));
     }
@@ -161,7 +164,7 @@ Result<void> WorkerSession::replace(Slots& held, Slots wanted) {
   request["do"] = "allocate";
   request["release"] = std::move(release);
   request["allocate"] = to_json(allocate);
-  if (fits && &held == &tensors_ && !is_simulator()) {
+  if (fits && &held == &tensors_ && has_guards()) {
     request["spacer"] = kPage * (1 + generator_.below(kLargestSpacer / kPage));
   }
   BURNISH_TRY(worker_->ask(request, {}, moving_deadline(bytes), "allocating the buffers"));
@@ -246,7 +249,7 @@ Result<void> WorkerSession::check(const RunRequest& request) const {
 }
 
 void WorkerSession::draw_offsets(Addresses addresses) {
-  if (is_simulator()) return;
+  if (!has_guards()) return;
   for (Slot* slot : all_slots()) {
     const std::uint64_t before = slot->offset;
     while (addresses == Addresses::fresh && slot->offset == before) {
@@ -328,7 +331,7 @@ Result<std::map<std::string, BufferState>> WorkerSession::read_back() {
     const std::uint64_t end = slot->offset + slot->buffer.bytes;
     state.before.resize(slot->offset);
     state.content.resize(slot->buffer.bytes);
-    state.after.resize(is_simulator() ? 0 : slot->allocated - end);  // at least kGuardBytes
+    state.after.resize(has_guards() ? slot->allocated - end : 0);  // at least kGuardBytes
     BURNISH_TRY(worker_->shared().get(slot->at, state.before));
     BURNISH_TRY(worker_->shared().get(slot->at + slot->offset, state.content));
     BURNISH_TRY(worker_->shared().get(slot->at + end, state.after));
@@ -473,8 +476,8 @@ Result<std::unique_ptr<Session>> open_session(const DeviceInfo& info, const Work
       (void)cache.store(report.hash, {outcome, binary.attachment}).has_value();
     }
   }
-  return std::unique_ptr<Session>(
-      std::make_unique<WorkerSession>(info, limits, std::move(worker), std::move(report)));
+  return std::unique_ptr<Session>(std::make_unique<WorkerSession>(
+      info, limits, options.guards, std::move(worker), std::move(report)));
 }
 
 }  // namespace burnish::device

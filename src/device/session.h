@@ -11,6 +11,7 @@ struct WorkerOptions {
   fs::path program;
   std::vector<std::string> wrapper;
   Confinement confinement = Confinement::process_group;
+  DeviceOptions::Guards guards = DeviceOptions::Guards::bands;
 };
 
 /// open_device() with the confinement stated.

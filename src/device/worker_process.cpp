@@ -169,6 +169,16 @@ Result<WorkerReply> WorkerProcess::ask(const Json& request, std::string_view att
   return receive(left_until(end), activity);
 }
 
+std::string WorkerProcess::finish() {
+  if (child_) {
+    if (is_wrapped_) wait_for_wrapper();
+    last_messages_ = child_->finish().errors;
+    child_.reset();
+    failure_ = bug("the worker was ended");
+  }
+  return messages();
+}
+
 std::string WorkerProcess::messages() const {
   return to_valid_utf8(child_ ? child_->errors() : last_messages_);
 }

@@ -51,6 +51,8 @@ class WorkerProcess {
   SharedMemory& shared() { return shared_; }
 
   std::string messages() const;
+  /// Ends the worker, with its wrapper, and gives the same of all its life.
+  std::string finish();
 
  private:
   /// Lets a wrapper (a profiler) end by itself, since it writes its results only then.

@@ -1,6 +1,7 @@
 #include "device/worker_process.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 
 #include "base/text.h"
 #include "device/device.h"
+#include "device/sandbox.h"
 #include "device/worker_reply.h"
 
 namespace burnish::device {
@@ -126,7 +128,23 @@ TEST_P(FakeWorker, SeesNoSecretsOfTheEnvironment) {
   ::unsetenv("BURNISH_TEST_SECRET");
   ASSERT_FALSE(reply.has_value());
   EXPECT_FALSE(contains(worker_->messages(), "hunter2"));
-  EXPECT_TRUE(contains(worker_->messages(), "POCL_AFFINITY=1"));
+  EXPECT_TRUE(contains(worker_->messages(), "LC_ALL=C"));
+}
+
+TEST(WorkerEnvironment, PinsPoclsThreadsOnlyWhereProcessorsAreAllowedFromZero) {
+  cpu_set_t all, last;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  int most = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(most, &all)) --most;
+  if (most == 0 || CPU_COUNT(&all) != most + 1) GTEST_SKIP() << "one processor, or a cpuset";
+  EXPECT_TRUE(worker_environment(Confinement::process_group, "/tmp").contains("POCL_AFFINITY"));
+  CPU_ZERO(&last);
+  CPU_SET(most, &last);
+  ASSERT_EQ(sched_setaffinity(0, sizeof last, &last), 0);
+  const bool pinned =
+      worker_environment(Confinement::process_group, "/tmp").contains("POCL_AFFINITY");
+  ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+  EXPECT_FALSE(pinned);
 }
 
 INSTANTIATE_TEST_SUITE_P(Confined, FakeWorker,

@@ -116,7 +116,8 @@ std::vector<std::string> reported(const TaskSpec& task) {
   for (const auto& workload : task.workloads)
     if (!workload.gate) names.push_back(workload.name);
   if (names.empty())
-    for (const auto& workload : task.workloads) names.push_back(workload.name);
+    for (const auto& workload : task.workloads)
+      if (workload.weight > 0) names.push_back(workload.name);
   return names;
 }
 

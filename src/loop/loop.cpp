@@ -83,6 +83,7 @@ Result<std::optional<double>> utilization_of(const measure::Task& task, const Re
                                              const std::vector<hardware::Ceiling>& roofs) {
   std::vector<std::pair<double, double>> values;
   for (const auto& workload : task.workloads) {
+    if (!(workload.weight > 0)) continue;
     const auto time = record.performance.latency_us_by_shape.find(workload.name);
     if (time == record.performance.latency_us_by_shape.end()) return std::optional<double>();
     BURNISH_TRY_ASSIGN(const auto roof,
@@ -145,20 +146,22 @@ class Evaluations : public agent::Evaluator {
       trial.status = "invalid: " + candidate.error().message;
       return {};
     }
+    std::vector<std::string> names;
     std::vector<std::pair<double, double>> seconds;
     for (const auto& workload : task_.workloads) {
-      auto timed =
-          measure::quick_trial(tools_.device, task_, *candidate, workload.name, {}, tools_.random);
-      if (!timed) {
-        const auto kind = timed.error().kind;
-        if (kind != ErrorKind::refused && kind != ErrorKind::timeout &&
-            kind != ErrorKind::bad_input)
-          return std::move(timed.error()).in("measuring a trial");
-        trial.status = timed.error().message;
-        return {};
-      }
-      seconds.emplace_back(timed->seconds, workload.weight);
+      if (!(workload.weight > 0)) continue;
+      names.push_back(workload.name);
+      seconds.emplace_back(0, workload.weight);
     }
+    auto timed = measure::quick_trial(tools_.device, task_, *candidate, names, {}, tools_.random);
+    if (!timed) {
+      const auto kind = timed.error().kind;
+      if (kind != ErrorKind::refused && kind != ErrorKind::timeout && kind != ErrorKind::bad_input)
+        return std::move(timed.error()).in("measuring a trial");
+      trial.status = timed.error().message;
+      return {};
+    }
+    for (std::size_t i = 0; i < timed->size(); ++i) seconds[i].first = (*timed)[i].seconds;
     trial.seconds = weighted_geometric_mean(seconds);
     trial.status = "ok";
     return {};
@@ -381,6 +384,25 @@ Result<evidence::KernelEvidence> Loop::profile(Tools& tools) {
                                                       workspace_.profile_folder(state.incumbent)));
   BURNISH_TRY(workspace_.append("profile", Phase::done, state.incumbent, Json::object()));
   return evidence;
+}
+
+Result<fs::path> Loop::profile_version(Tools& tools, const std::string& version) {
+  BURNISH_TRY_ASSIGN(const State state, this->state());
+  BURNISH_TRY_ASSIGN(const int number, version_number(version));
+  if (state.next == Stage::profile && number == state.incumbent) {
+    BURNISH_TRY(profile(tools));
+    return workspace_.profile_folder(number);
+  }
+  const auto& spec = workspace_.task();
+  BURNISH_TRY_ASSIGN(const Files files, files_of(workspace_, version));
+  BURNISH_TRY_ASSIGN(const auto candidate,
+                     judged_candidate(spec, files, label(number), tools.device.info().arch));
+  fs::path folder = workspace_.profile_folder(number);
+  for (int again = 2; workspace_.world().files.exists(folder / "evidence.json"); ++again)
+    folder.replace_filename(fmt::format("{}.{}", label(number), again));
+  BURNISH_TRY(
+      profile_candidate(workspace_, tools, judged_task(spec, reference_), candidate, folder));
+  return folder;
 }
 
 Result<agent::Situation> Loop::situation(Tools& tools, const State& state,

@@ -84,6 +84,11 @@ class Loop {
   enum class AllowWeak { no, yes };
   Result<void> baseline(Tools& tools, AllowWeak allow);
   Result<evidence::KernelEvidence> profile(Tools& tools);
+  /// Profiles any version ("v3") at any time, which is no stage; the one that is to be profiled
+  /// next is, by the stage. Returns the folder: profiles/v3, or profiles/v3.2, … where v3 has
+  /// evidence already, since records point to it. Errors: bad_input for a version that there is
+  /// not.
+  Result<fs::path> profile_version(Tools& tools, const std::string& version);
   /// Absent: the agent sees no direction.
   Result<std::optional<workspace::Plan>> plan(Tools& tools, agent::Agent& agent);
   /// A plan that a person or a coding agent wrote into `file`; it is copied to plans/.

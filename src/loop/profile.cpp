@@ -80,10 +80,8 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
   device::LaunchPlan subject_plan;
   std::vector<device::Buffer> subject_buffers;
   std::map<std::string, std::vector<std::byte>> subject_contents;
-  const bool any_hot = std::any_of(task.workloads.begin(), task.workloads.end(),
-                                   [](const auto& workload) { return workload.hot; });
-  const auto counts = [&](const measure::Workload& workload) { return workload.hot || !any_hot; };
   for (const auto& workload : task.workloads) {
+    if (!(workload.weight > 0)) continue;
     tools.observer.progress(fmt::format("profiling {} at {}", candidate.label, workload.name));
     BURNISH_TRY_ASSIGN(const measure::Problem problem, task.problem(workload.name, workload.dims));
     BURNISH_TRY_ASSIGN(const device::LaunchPlan plan, candidate.plan(workload.dims));
@@ -116,11 +114,11 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
     }
     BURNISH_TRY_ASSIGN(const auto roof, workload_roofline(task, workload, median(seconds), roofs));
     timed.push_back({&workload, median(seconds), roof});
-    // The hot workload that is furthest from its ceiling stands for the kernel: it has most to gain.
+    // The workload that is furthest from its ceiling stands for the kernel: it has most to gain.
     const bool furthest = std::all_of(timed.begin(), timed.end(), [&](const Timed& other) {
-      return !counts(*other.workload) || other.roofline.utilization >= roof.utilization;
+      return other.roofline.utilization >= roof.utilization;
     });
-    if (counts(workload) && furthest) {
+    if (furthest) {
       subject = std::move(session);
       subject_plan = plan;
       subject_buffers = std::move(buffers);
@@ -132,9 +130,7 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
     }
   }
   const Timed& main =
-      *std::min_element(timed.begin(), timed.end(), [&](const Timed& a, const Timed& b) {
-        const bool a_counts = counts(*a.workload), b_counts = counts(*b.workload);
-        if (a_counts != b_counts) return a_counts;
+      *std::min_element(timed.begin(), timed.end(), [](const Timed& a, const Timed& b) {
         return a.roofline.utilization < b.roofline.utilization;
       });
 

@@ -55,19 +55,6 @@ std::vector<fs::path> folders_in(const char* variable) {
   return folders;
 }
 
-std::optional<fs::path> find_decoder(const fs::path& program) {
-  std::vector<fs::path> folders = folders_in("ROCPROF_ATT_LIBRARY_PATH");
-  for (auto& folder : folders_in("LD_LIBRARY_PATH")) folders.push_back(std::move(folder));
-  std::error_code ignored;
-  const fs::path real = fs::canonical(program, ignored);
-  if (!ignored) folders.push_back(real.parent_path().parent_path() / "lib");
-  for (const auto& folder : rocm_folders()) folders.push_back(folder / "lib");
-  for (const auto& folder : folders)
-    for (const auto& name : real_file_system().list(folder))
-      if (name.starts_with(kDecoder)) return folder;
-  return std::nullopt;
-}
-
 std::string escaped(std::string_view name) {
   std::string out;
   for (const char c : name) {
@@ -103,6 +90,19 @@ std::string sentence(const std::string& first, const std::vector<std::string>& l
 }
 
 }  // namespace
+
+std::optional<fs::path> find_trace_decoder(const fs::path& rocprofv3) {
+  std::vector<fs::path> folders = folders_in("ROCPROF_ATT_LIBRARY_PATH");
+  for (auto& folder : folders_in("LD_LIBRARY_PATH")) folders.push_back(std::move(folder));
+  std::error_code ignored;
+  const fs::path real = fs::canonical(rocprofv3, ignored);
+  if (!ignored) folders.push_back(real.parent_path().parent_path() / "lib");
+  for (const auto& folder : rocm_folders()) folders.push_back(folder / "lib");
+  for (const auto& folder : folders)
+    for (const auto& name : real_file_system().list(folder))
+      if (name.starts_with(kDecoder)) return folder;
+  return std::nullopt;
+}
 
 Result<LaunchRange> parse_launch_range(const std::string& text) {
   const auto dash = text.find('-');
@@ -148,7 +148,7 @@ std::optional<Rocprofv3> find_rocprofv3() {
   for (const auto& folder : rocm_folders()) folders.push_back(folder / "bin");
   const auto program = find_program({"rocprofv3"}, folders);
   if (!program) return std::nullopt;
-  return Rocprofv3{*program, find_decoder(*program)};
+  return Rocprofv3{*program, find_trace_decoder(*program)};
 }
 
 std::string arch_of_kfd() {

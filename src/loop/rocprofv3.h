@@ -34,9 +34,11 @@ struct Rocprofv3 {
   fs::path program;
   std::optional<fs::path> decoder;  ///< the folder that holds librocprof-trace-decoder.so
 };
-/// On the PATH, in $ROCM_PATH/bin or /opt/rocm*/bin; the decoder where $ROCPROF_ATT_LIBRARY_PATH
-/// and $LD_LIBRARY_PATH say, in $ROCM_PATH/lib, beside the program, or in /opt/rocm*/lib.
+/// On the PATH, in $ROCM_PATH/bin or /opt/rocm*/bin.
 std::optional<Rocprofv3> find_rocprofv3();
+/// The folder with the trace decoder: where $ROCPROF_ATT_LIBRARY_PATH and $LD_LIBRARY_PATH say, in
+/// $ROCM_PATH/lib, beside rocprofv3 (empty: it is not here), or in /opt/rocm*/lib.
+std::optional<fs::path> find_trace_decoder(const fs::path& rocprofv3);
 /// What to do about what is missing.
 extern const char* const kInstallRocprofv3;
 extern const char* const kInstallDecoder;

@@ -157,11 +157,15 @@ Result<measure::Candidate> judged_candidate(const TaskSpec& task, const workspac
   return candidate;
 }
 
-Result<workspace::Files> files_of(workspace::Workspace& workspace, const std::string& version) {
+Result<int> version_number(const std::string& version) {
   const auto number = parse_integer(version.starts_with('v') ? version.substr(1) : version);
   if (!number || *number < 0 || *number > 1'000'000)
     return bad_input("a version is written v0, v1, …, and this is \"" + version + "\"");
-  const int n = static_cast<int>(*number);
+  return static_cast<int>(*number);
+}
+
+Result<workspace::Files> files_of(workspace::Workspace& workspace, const std::string& version) {
+  BURNISH_TRY_ASSIGN(const int n, version_number(version));
   BURNISH_TRY_ASSIGN(const auto commit, workspace.commit_of(n));
   if (!commit) return bad_input(fmt::format("there is no v{} in this workspace", n));
   BURNISH_TRY_ASSIGN(workspace::Files files, workspace.candidate_at(*commit));
@@ -195,6 +199,7 @@ namespace {
 Result<std::vector<std::uint64_t>> copy_sizes(const workspace::TaskSpec& task) {
   std::vector<std::uint64_t> sizes;
   for (const auto& workload : task.workloads) {
+    if (!(workload.weight > 0)) continue;
     BURNISH_TRY_ASSIGN(const double bytes, task.bytes.evaluate(workload.dims));
     sizes.push_back(std::max<std::uint64_t>(4096, static_cast<std::uint64_t>(bytes / 2)));
   }

@@ -22,6 +22,9 @@ Result<measure::Candidate> judged_candidate(const workspace::TaskSpec& task,
                                             const workspace::Files& files, const std::string& label,
                                             const std::string& arch);
 
+/// 3 of "v3" or "3". Errors: bad_input.
+Result<int> version_number(const std::string& version);
+
 /// The candidate's files as "v3" had them: its commit's when it was accepted, what was kept beside
 /// its profile when it was not. Errors: bad_input for a version that there is not.
 Result<workspace::Files> files_of(workspace::Workspace& workspace, const std::string& version);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -149,8 +150,13 @@ class Bencher {
 
   Result<std::vector<Workload>> chosen() const {
     if (task_.workloads.empty()) return bad_input("the task has no workload");
-    if (options_.workloads.empty()) return task_.workloads;
     std::vector<Workload> result;
+    if (options_.workloads.empty()) {
+      std::copy_if(task_.workloads.begin(), task_.workloads.end(), std::back_inserter(result),
+                   [](const Workload& workload) { return workload.weight > 0; });
+      if (result.empty()) return bad_input("no workload of the task has a weight");
+      return result;
+    }
     for (const std::string& name : options_.workloads) {
       const auto found =
           std::find_if(task_.workloads.begin(), task_.workloads.end(),

@@ -60,7 +60,7 @@ struct BenchOptions {
   double largest_seconds = 15;
   double confidence = 0.99;
   int verified_launches = 2;  ///< of each side's timed launches, drawn in secret, checked in full
-  std::vector<std::string> workloads;  ///< empty: all
+  std::vector<std::string> workloads;  ///< empty: all that have a weight
 };
 
 struct Bench {
@@ -90,16 +90,17 @@ Result<Bench> bench(device::Device& device, const Task& task,
                     const BenchOptions& options, const std::vector<hardware::Ceiling>& ceilings,
                     Random& random, Clock& clock);
 
-/// A quick estimate for the tuner: median of a few warm launches at one workload after a check with
-/// one seed; never the basis of a verdict. Errors: refused with the reason when the candidate is
-/// wrong, does not build, or crashes.
+/// A quick estimate for the tuner: median of a few warm launches at each of the workloads, after a
+/// check with one seed; never the basis of a verdict. Errors: refused with the reason when the
+/// candidate is wrong, does not build, or crashes.
 struct Trial {
   double seconds = 0;
   int samples = 0;
 };
-Result<Trial> quick_trial(device::Device& device, const Task& task, const Candidate& candidate,
-                          const std::string& workload, const device::Limits& limits,
-                          Random& random);
+Result<std::vector<Trial>> quick_trial(device::Device& device, const Task& task,
+                                       const Candidate& candidate,
+                                       const std::vector<std::string>& workloads,
+                                       const device::Limits& limits, Random& random);
 
 Json to_json(const Bench& bench);
 

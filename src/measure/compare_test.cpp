@@ -345,7 +345,7 @@ TEST(Bench, ABatchMayHaveATimerOfItsOwnWhichIsTheMethods) {
 TEST(Bench, TheIntervalOverAllIsBoundedWhereEachWorkloadsIs) {
   for (const double overhead : {0.01, 0.2, 0.45}) {
     Lab lab(31);
-  lab.options.largest_seconds = 20;
+    lab.options.largest_seconds = 20;
     lab.seconds["v1"] = 0.9e-3;
     lab.task = tiny_task({{"big", {{"N", 64}}}, {"small", {{"N", 16}}}});
     lab.device.overhead = overhead;
@@ -420,22 +420,36 @@ TEST(Bench, JsonHasTheShapeOfTheContract) {
   }
 }
 
+TEST(Bench, WorkloadsWithoutWeightAreTimedByNameOnly) {
+  Lab lab(31);
+  lab.task = tiny_task({{"big", {{"N", 64}}}, {"small", {{"N", 16}}, 0}});
+  const auto all = lab.run({"v0"});
+  ASSERT_TRUE(all) << all.error().to_string();
+  ASSERT_EQ(all->results.size(), 1u);
+  EXPECT_EQ(all->results[0].workload, "big");
+  lab.options.workloads = {"small"};
+  const auto named = lab.run({"v0"});
+  ASSERT_TRUE(named) << named.error().to_string();
+  ASSERT_EQ(named->results.size(), 1u);
+  EXPECT_EQ(named->results[0].workload, "small");
+}
+
 TEST(QuickTrial, TimesARightCandidateAndRefusesAWrongOne) {
   Lab lab(29);
   lab.task = tiny_task({{"big", {{"N", 64}}}, {"small", {{"N", 16}}}});
-  auto trial = quick_trial(lab.device, lab.task, version("v0"), "big", {}, lab.random);
+  auto trial = quick_trial(lab.device, lab.task, version("v0"), {"big"}, {}, lab.random);
   ASSERT_TRUE(trial) << trial.error().to_string();
-  EXPECT_NEAR(trial->seconds, 1e-3, 5e-4);
+  EXPECT_NEAR(trial->at(0).seconds, 1e-3, 5e-4);
   lab.device.programs["v1"]["k"] = [](const FakeCall& call) -> Result<void> {
     BURNISH_TRY(twice(call));
     call.pointer<float>(1)[call.integer(2) - 1] = 0;
     return {};
   };
-  trial = quick_trial(lab.device, lab.task, version("v1"), "big", {}, lab.random);
+  trial = quick_trial(lab.device, lab.task, version("v1"), {"big"}, {}, lab.random);
   ASSERT_FALSE(trial);
   EXPECT_EQ(trial.error().kind, ErrorKind::refused);
   EXPECT_THAT(trial.error().message, HasSubstr("v1 is wrong at small: elements [15] of Y"));
-  trial = quick_trial(lab.device, lab.task, version("does not compile"), "big", {}, lab.random);
+  trial = quick_trial(lab.device, lab.task, version("does not compile"), {"big"}, {}, lab.random);
   ASSERT_FALSE(trial);
   EXPECT_EQ(trial.error().kind, ErrorKind::refused);
 }

@@ -83,6 +83,7 @@ class FakeDevice : public device::Device {
     return "fake timer";
   };
   FakeClock clock;
+  std::string printed;  ///< by every session
   double overhead = 0;  ///< seconds that each run takes beside its host time
   int opened = 0, ran = 0, probed = 0;
   Result<void> probe_answer;
@@ -173,6 +174,7 @@ class FakeDevice::FakeSession : public device::Session {
     return std::vector<device::CodeObject>{};
   }
   Result<MetricSet> resources(const std::string&) override { return MetricSet{}; }
+  std::string messages() const override { return device_.printed; }
 
  private:
   FakeDevice& device_;

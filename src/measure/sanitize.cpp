@@ -10,16 +10,30 @@
 namespace burnish::measure {
 namespace {
 
-/// What Oclgrind 21.10 and, below, the Compute Sanitizer say of what they find wrong.
+/// What Oclgrind 21.10 and, in the last row, the Compute Sanitizer 2025.3 say of what they find
+/// wrong. Its warnings of races are hazards that it takes for meant.
 constexpr std::string_view kSigns[] = {
     "Invalid read",        "Invalid write",         "data race",
     "Uninitialized value", "Work-group divergence", "Invalid memory access",
-    "Invalid __",          "Race reported",         "Barrier error detected"};
+    "Invalid __",          "Error: Race reported",  "Barrier error detected"};
+/// Before each of the Compute Sanitizer's lines; alone between two findings.
+constexpr std::string_view kRuler = "=========";
+
+/// Without a summary at its end it was not heard, and nothing found means nothing.
+constexpr std::string_view kComputeSanitizer = "compute-sanitizer", kSummary = " SUMMARY: ";
+/// Bytes after each allocation that are nobody's, under memcheck.
+constexpr int kPadding = 64 << 10;
 
 /// A simulated launch is slow, and its end by this deadline says nothing of the candidate.
 constexpr std::chrono::milliseconds kDeadline{60'000};
 /// Operations and bytes of a launch that a simulator gets through in seconds.
 constexpr double kLargestCost = 5e6;
+
+std::string_view without_ruler(std::string_view line) {
+  line = trim(line);
+  if (line.starts_with(kRuler)) line.remove_prefix(kRuler.size());
+  return trim(line);
+}
 
 /// The first finding, with the lines that tell where, on one line; "" when there is none.
 std::string finding(const std::string& messages) {
@@ -30,9 +44,10 @@ std::string finding(const std::string& messages) {
   };
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (!is_sign(lines[i])) continue;
-    std::vector<std::string> told{std::string(trim(lines[i]))};
+    std::vector<std::string> told{std::string(without_ruler(lines[i]))};
     for (std::size_t j = i + 1; j < lines.size() && j < i + 20 && !is_sign(lines[j]); ++j) {
-      if (const auto line = trim(lines[j]); !line.empty()) told.emplace_back(line);
+      if (trim(lines[j]) == kRuler) break;
+      if (const auto line = without_ruler(lines[j]); !line.empty()) told.emplace_back(line);
     }
     std::string text = to_valid_utf8(join(told, "; "));
     // A plain read beside atomic updates of the same place is how they are written.
@@ -73,17 +88,26 @@ Result<std::vector<Sanitizer>> open_sanitizers(const device::DeviceInfo& info,
   if (info.backend != "cuda") {
     return environment_error(fmt::format("there is no sanitizer for {} devices", info.backend));
   }
-  const auto program = find_program({"compute-sanitizer", "/usr/local/cuda/bin/compute-sanitizer"});
+  const auto program =
+      find_program({std::string(kComputeSanitizer), "/usr/local/cuda/bin/compute-sanitizer"});
   if (!program) {
     return environment_error("compute-sanitizer is not installed")
         .with_hint("it comes with the CUDA toolkit: put its folder on PATH");
   }
   for (const char* tool : {"memcheck", "racecheck"}) {
     device::DeviceOptions wrapped = options;
-    // The worker's standard output is its channel to the judge.
-    wrapped.wrapper = {program->string(), "--tool", tool, "--log-file", "/dev/stderr"};
+    // The worker's standard output is its channel to the judge. Where a kernel was launched from
+    // says nothing: that is burnish itself.
+    wrapped.wrapper = {program->string(), "--tool",           tool, "--log-file",
+                       "/dev/stderr",     "--show-backtrace", "no"};
+    if (tool == std::string_view("memcheck")) {
+      // Calls that fail are dealt with. Without padding the next allocation begins where one ends.
+      wrapped.wrapper.insert(wrapped.wrapper.end(),
+                             {"--report-api-errors", "no", "--padding", std::to_string(kPadding)});
+      wrapped.guards = device::DeviceOptions::Guards::none;
+    }
     BURNISH_TRY_ASSIGN(auto opened, device::open_device(info, wrapped));
-    all.push_back({fmt::format("compute-sanitizer {}", tool), std::move(opened)});
+    all.push_back({fmt::format("{} {}", kComputeSanitizer, tool), std::move(opened)});
   }
   return all;
 }
@@ -114,8 +138,15 @@ Result<Check> sanitize(const Sanitizer& sanitizer, const Task& task, const Candi
     request.plan = &plan;
     for (const auto& [name, bytes] : drawn->bytes) request.contents[name] = bytes;
     const auto done = session->run(request);
-    check.why = finding(session->messages());
-    if (check.why.empty() && !done) return done.error();
+    const std::string messages = session->finish();
+    check.why = finding(messages);
+    if (!check.why.empty()) return {};
+    if (!done) return done.error();
+    if (sanitizer.name.starts_with(kComputeSanitizer) && !contains(messages, kSummary)) {
+      const std::string_view said = trim(messages);
+      return environment_error(fmt::format("it ended without its summary: {}",
+                                           to_valid_utf8(said.substr(said.rfind('\n') + 1))));
+    }
     return {};
   };
   if (auto done = run(); !done) {

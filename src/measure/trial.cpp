@@ -39,16 +39,45 @@ Result<device::RunResult> judged_run(device::Session& session, const device::Lau
   return run;
 }
 
+Result<Trial> timed_at(device::Session& session, const Task& task, const Candidate& candidate,
+                       const Workload& timed, const Poisons& poisons,
+                       const device::DeviceInfo& info) {
+  BURNISH_TRY_ASSIGN(Problem problem, task.problem(timed.name, timed.dims));
+  BURNISH_TRY_ASSIGN(const device::LaunchPlan plan, candidate.plan(timed.dims));
+  Oracle oracle(std::move(problem), *task.reference);
+  BURNISH_TRY(session.prepare(buffers(oracle.problem())));
+  BURNISH_TRY_ASSIGN(const auto drawn, oracle.draw(Family::normal, kFixedSeed));
+  BURNISH_TRY_ASSIGN(const auto first,
+                     judged_run(session, plan, oracle, *drawn, poisons.second, candidate.label));
+
+  device::RunRequest request;
+  request.plan = &plan;
+  for (const auto& [name, bytes] : drawn->bytes) request.contents[name] = bytes;
+  request.poison = poisons.first;
+  request.addresses = device::Addresses::same;
+  BURNISH_TRY_ASSIGN(const auto second, session.run(request));
+  if (second.device_seconds < kShort) {
+    request.repetitions =
+        std::clamp(static_cast<int>(kBatch / std::max(second.device_seconds, 1e-6)), 2, 100);
+  }
+  std::vector<double> times;
+  for (int i = 0; i < kLaunches; ++i) {
+    BURNISH_TRY_ASSIGN(const auto run, session.run(request));
+    if (!(run.device_seconds > info.timer_resolution)) {
+      return refused(fmt::format("{} took {}, which no launch can take", candidate.label,
+                                 with_prefix(run.device_seconds, "s")));
+    }
+    times.push_back(run.device_seconds / request.repetitions);
+  }
+  return Trial{median(times), kLaunches};
+}
+
 }  // namespace
 
-Result<Trial> quick_trial(device::Device& device, const Task& task, const Candidate& candidate,
-                          const std::string& workload, const device::Limits& limits,
-                          Random& random) {
-  const auto timed = std::find_if(task.workloads.begin(), task.workloads.end(),
-                                  [&](const Workload& one) { return one.name == workload; });
-  if (timed == task.workloads.end()) {
-    return bad_input(fmt::format("the task has no workload {}", workload));
-  }
+Result<std::vector<Trial>> quick_trial(device::Device& device, const Task& task,
+                                       const Candidate& candidate,
+                                       const std::vector<std::string>& workloads,
+                                       const device::Limits& limits, Random& random) {
   if (std::string why = forbidden_source(device.info(), candidate.source, real_process_runner());
       !why.empty()) {
     return refused(why);
@@ -58,7 +87,7 @@ Result<Trial> quick_trial(device::Device& device, const Task& task, const Candid
   Generator generator(random.seed());
   const Poisons poisons = draw_poisons(generator);
 
-  if (smallest.name != timed->name) {
+  if (std::find(workloads.begin(), workloads.end(), smallest.name) == workloads.end()) {
     BURNISH_TRY_ASSIGN(Problem problem, task.problem(smallest.name, smallest.dims));
     BURNISH_TRY_ASSIGN(const device::LaunchPlan plan, candidate.plan(smallest.dims));
     Oracle oracle(std::move(problem), *task.reference);
@@ -66,34 +95,18 @@ Result<Trial> quick_trial(device::Device& device, const Task& task, const Candid
     BURNISH_TRY_ASSIGN(const auto drawn, oracle.draw(Family::normal, generator.next()));
     BURNISH_TRY(judged_run(*session, plan, oracle, *drawn, poisons.first, candidate.label));
   }
-  BURNISH_TRY_ASSIGN(Problem problem, task.problem(timed->name, timed->dims));
-  BURNISH_TRY_ASSIGN(const device::LaunchPlan plan, candidate.plan(timed->dims));
-  Oracle oracle(std::move(problem), *task.reference);
-  BURNISH_TRY(session->prepare(buffers(oracle.problem())));
-  BURNISH_TRY_ASSIGN(const auto drawn, oracle.draw(Family::normal, kFixedSeed));
-  BURNISH_TRY_ASSIGN(const auto first,
-                     judged_run(*session, plan, oracle, *drawn, poisons.second, candidate.label));
-
-  device::RunRequest request;
-  request.plan = &plan;
-  for (const auto& [name, bytes] : drawn->bytes) request.contents[name] = bytes;
-  request.poison = poisons.first;
-  request.addresses = device::Addresses::same;
-  BURNISH_TRY_ASSIGN(const auto second, session->run(request));
-  if (second.device_seconds < kShort) {
-    request.repetitions =
-        std::clamp(static_cast<int>(kBatch / std::max(second.device_seconds, 1e-6)), 2, 100);
-  }
-  std::vector<double> times;
-  for (int i = 0; i < kLaunches; ++i) {
-    BURNISH_TRY_ASSIGN(const auto run, session->run(request));
-    if (!(run.device_seconds > device.info().timer_resolution)) {
-      return refused(fmt::format("{} took {}, which no launch can take", candidate.label,
-                                 with_prefix(run.device_seconds, "s")));
+  std::vector<Trial> trials;
+  for (const std::string& workload : workloads) {
+    const auto timed = std::find_if(task.workloads.begin(), task.workloads.end(),
+                                    [&](const Workload& one) { return one.name == workload; });
+    if (timed == task.workloads.end()) {
+      return bad_input(fmt::format("the task has no workload {}", workload));
     }
-    times.push_back(run.device_seconds / request.repetitions);
+    BURNISH_TRY_ASSIGN(const Trial trial,
+                       timed_at(*session, task, candidate, *timed, poisons, device.info()));
+    trials.push_back(trial);
   }
-  return Trial{median(times), kLaunches};
+  return trials;
 }
 
 }  // namespace burnish::measure

@@ -158,8 +158,8 @@ class TaskReader {
                     "name each workload differently");
       }
       workload.weight = fields.number("weight", 1.0);
-      if (!(workload.weight > 0)) {
-        fields.fail("weight", fmt::format("the weight must be above 0, not {}",
+      if (!(workload.weight >= 0)) {
+        fields.fail("weight", fmt::format("the weight must be 0 or above, not {}",
                                           number_text(workload.weight)));
       }
       workload.hot = fields.boolean("hot", true);
@@ -172,10 +172,17 @@ class TaskReader {
         task_.workloads.push_back(std::move(choice));
       }
     }
-    if (!task_.workloads.empty() &&
-        std::none_of(task_.workloads.begin(), task_.workloads.end(),
-                     [](const WorkloadSpec& workload) { return workload.gate; })) {
-      root_.fail("workload", "the gate has no workload to judge at",
+    const auto none = [&](auto&& holds) {
+      return !task_.workloads.empty() &&
+             std::none_of(task_.workloads.begin(), task_.workloads.end(), holds);
+    };
+    if (none([](const WorkloadSpec& workload) { return workload.weight > 0; })) {
+      root_.fail("workload", "no workload has a weight above 0",
+                 "give one that is timed a weight, or leave weight out");
+    } else if (none([](const WorkloadSpec& workload) {
+                 return workload.gate && workload.weight > 0;
+               })) {
+      root_.fail("workload", "the gate has no workload to judge and time at",
                  "leave gate = false out of one of them");
     }
   }

@@ -207,7 +207,11 @@ TEST(Task, MalformedTextsAreLocated) {
       {"negative dimension", "N = 1024", "N = -4", 19, 13, "from 1 to 2^40, not -4"},
       {"broken dimension", "N = 1024", "N = 1.5", 19, 13, "an integer"},
       {"missing dimension", "dims = {N = 1000}", "dims = {M = 1000}", 22, 0, "workload \"main\""},
-      {"weight", "dims = {N = 1000}", "dims = {N = 1000}\nweight = 0", 23, 10, "above 0"},
+      {"weight", "dims = {N = 1000}", "dims = {N = 1000}\nweight = -1", 23, 10, "0 or above"},
+      {"no weight at all", "dims = {N = 1024}\n[[workload]]\nname = \"ragged\"\ndims = {N = 1000}",
+       "dims = {N = 1024}\nweight = 0\n[[workload]]\nname = \"ragged\"\ndims = {N = "
+       "1000}\nweight = 0",
+       0, 0, "no workload has a weight above 0"},
       {"endless weight", "dims = {N = 1000}", "dims = {N = 1000}\nweight = inf", 23, 10, "finite"},
       {"hot as a word", "dims = {N = 1000}", "dims = {N = 1000}\nhot = \"yes\"", 23, 7,
        "true or false"},

@@ -25,12 +25,10 @@ int fuzz_profile_ncu(const std::uint8_t* data, std::size_t size);
 namespace {
 
 using Target = int (*)(const std::uint8_t*, std::size_t);
-const std::map<std::string, Target> kTargets{{"isa_amd", fuzz_isa_amd},
-                                             {"isa_nvidia", fuzz_isa_nvidia},
-                                             {"profile_amd", fuzz_profile_amd},
-                                             {"profile_csv", fuzz_profile_csv},
-                                             {"profile_json", fuzz_profile_json},
-                                             {"profile_ncu", fuzz_profile_ncu}};
+const std::map<std::string, Target> kTargets{
+    {"isa_amd", fuzz_isa_amd},           {"isa_nvidia", fuzz_isa_nvidia},
+    {"profile_amd", fuzz_profile_amd},   {"profile_csv", fuzz_profile_csv},
+    {"profile_json", fuzz_profile_json}, {"profile_ncu", fuzz_profile_ncu}};
 
 constexpr std::size_t kLargest = 20'000;  // bytes; larger files say the same again
 constexpr int kCuts = 16, kChanges = 48;

@@ -11,6 +11,9 @@
 #define EXP(x) expf(x)
 #endif
 
+// NVRTC has no INFINITY.
+#define LOWEST __int_as_float(0xff800000)
+
 constexpr int kWidth = LANES < 32 ? LANES : 32;
 
 struct Largest {
@@ -60,7 +63,7 @@ __device__ void store(float* to, const float* from) {
 template <int V>
 __device__ void streamed(const float* x, float* y, int C) {
   const int first = threadIdx.x * V, step = LANES * V;
-  float part[V], best = -INFINITY, sum = 0;
+  float part[V], best = LOWEST, sum = 0;
   for (int c = first; c < C; c += step) {
     load<V>(x + c, part);
 #pragma unroll
@@ -84,7 +87,7 @@ __device__ void streamed(const float* x, float* y, int C) {
 #if KEEP > 0
 template <int V>
 __device__ void kept(const float* x, float* y, int C) {
-  float value[KEEP], best = -INFINITY, sum = 0;
+  float value[KEEP], best = LOWEST, sum = 0;
 #pragma unroll
   for (int i = 0; i < KEEP; i += V) {
     const int c = (i * LANES) + threadIdx.x * V;
@@ -92,7 +95,7 @@ __device__ void kept(const float* x, float* y, int C) {
       load<V>(x + c, value + i);
     } else {
 #pragma unroll
-      for (int k = 0; k < V; ++k) value[i + k] = -INFINITY;
+      for (int k = 0; k < V; ++k) value[i + k] = LOWEST;
     }
   }
 #pragma unroll

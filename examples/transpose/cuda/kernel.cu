@@ -13,9 +13,9 @@ extern "C" __global__ void transpose(const float* __restrict__ A, float* __restr
 }
 #else
 
-constexpr int kPerRow = TILE / VEC;
-constexpr int kSteps = TILE * kPerRow / THREADS;
-static_assert(TILE * kPerRow % THREADS == 0, "threads share the tile evenly");
+constexpr int kWarps = THREADS / 32, kAcross = TILE / 32;  // warps of a block, and those of a row
+static_assert(TILE * TILE % (VEC * THREADS) == 0 && kWarps % kAcross == 0,
+              "threads share the tile evenly");
 
 // `V` elements from `from`, as one access where V is 4.
 template <int V>
@@ -37,45 +37,59 @@ __device__ void store(float* to, const float (&from)[V]) {
   }
 }
 
+// Where a thread moves V elements of a row of the tile, once in each of its steps. A warp moves 32
+// columns of V rows, and with rows of an odd number of words its lanes then meet in no bank, whether
+// they go along the tile's rows or, in the other direction, along its columns.
+template <int V>
+struct Place {
+  static constexpr int kSteps = TILE * TILE / (V * THREADS), kRows = kWarps / kAcross * V;
+  int row, col;  // in the first step; the next is kRows further
+  __device__ explicit Place(int thread) {
+    const int warp = thread / 32, lane = thread % 32;
+    row = warp / kAcross * V + lane / (32 / V);
+    col = warp % kAcross * 32 + lane % (32 / V) * V;
+  }
+};
+
+using Tile = float[TILE][TILE + PAD];
+
+// Rows of A are read R elements at a time, rows of B written W at a time. With `whole` all of the tile
+// lies inside; otherwise R and W are 1.
+template <int R, int W, bool whole>
+__device__ void move(Tile& tile, const float* A, float* B, int row0, int col0, int M, int N) {
+  const int thread = threadIdx.y * 32 + threadIdx.x;
+  const Place<R> in(thread);
+  const float* from = A + (size_t)(row0 + in.row) * N + col0 + in.col;
+  float value[Place<R>::kSteps][R];
+#pragma unroll
+  for (int i = 0; i < Place<R>::kSteps; ++i, from += (size_t)in.kRows * N)
+    if (whole || (row0 + in.row + i * in.kRows < M && col0 + in.col < N)) load<R>(from, value[i]);
+#pragma unroll
+  for (int i = 0; i < Place<R>::kSteps; ++i)
+#pragma unroll
+    for (int k = 0; k < R; ++k) tile[in.row + i * in.kRows][in.col + k] = value[i][k];
+  __syncthreads();
+  const Place<W> out(thread);
+  float* to = B + (size_t)(col0 + out.row) * M + row0 + out.col;
+#pragma unroll
+  for (int i = 0; i < Place<W>::kSteps; ++i, to += (size_t)out.kRows * M) {
+    float part[W];
+#pragma unroll
+    for (int k = 0; k < W; ++k) part[k] = tile[out.col + k][out.row + i * out.kRows];
+    if (whole || (col0 + out.row + i * out.kRows < N && row0 + out.col < M)) store<W>(to, part);
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS)
 transpose(const float* __restrict__ A, float* __restrict__ B, int M, int N) {
-  __shared__ float tile[TILE][TILE + PAD];
+  __shared__ Tile tile;
   const int row0 = blockIdx.y * TILE, col0 = blockIdx.x * TILE;
-  const int thread = threadIdx.y * 32 + threadIdx.x;
-  // Rows of a matrix start at multiples of VEC elements only where its width is one.
-  const bool whole = row0 + TILE <= M && col0 + TILE <= N && M % VEC == 0 && N % VEC == 0;
-  if (whole) {
-    float value[kSteps][VEC];
-#pragma unroll
-    for (int i = 0; i < kSteps; ++i) {
-      const int at = thread + i * THREADS, r = at / kPerRow, c = at % kPerRow * VEC;
-      load<VEC>(A + (size_t)(row0 + r) * N + col0 + c, value[i]);
-    }
-#pragma unroll
-    for (int i = 0; i < kSteps; ++i) {
-      const int at = thread + i * THREADS, r = at / kPerRow, c = at % kPerRow * VEC;
-#pragma unroll
-      for (int k = 0; k < VEC; ++k) tile[r][c + k] = value[i][k];
-    }
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < kSteps; ++i) {
-      const int at = thread + i * THREADS, c = at / kPerRow, r = at % kPerRow * VEC;
-      float out[VEC];
-#pragma unroll
-      for (int k = 0; k < VEC; ++k) out[k] = tile[r + k][c];
-      store<VEC>(B + (size_t)(col0 + c) * M + row0 + r, out);
-    }
-    return;
-  }
-  for (int at = thread; at < TILE * TILE; at += THREADS) {
-    const int r = at / TILE, c = at % TILE;
-    if (row0 + r < M && col0 + c < N) tile[r][c] = A[(size_t)(row0 + r) * N + col0 + c];
-  }
-  __syncthreads();
-  for (int at = thread; at < TILE * TILE; at += THREADS) {
-    const int c = at / TILE, r = at % TILE;
-    if (row0 + r < M && col0 + c < N) B[(size_t)(col0 + c) * M + row0 + r] = tile[r][c];
-  }
+  // Each row starts at a multiple of VEC elements only where the matrix is a multiple of it wide.
+  const bool wide_reads = N % VEC == 0, wide_writes = M % VEC == 0;
+  if (row0 + TILE > M || col0 + TILE > N) move<1, 1, false>(tile, A, B, row0, col0, M, N);
+  else if (wide_reads && wide_writes) move<VEC, VEC, true>(tile, A, B, row0, col0, M, N);
+  else if (wide_reads) move<VEC, 1, true>(tile, A, B, row0, col0, M, N);
+  else if (wide_writes) move<1, VEC, true>(tile, A, B, row0, col0, M, N);
+  else move<1, 1, true>(tile, A, B, row0, col0, M, N);
 }
 #endif

@@ -1,16 +1,19 @@
-// How fast AMD's large artefacts are read, and in how much memory: a counter CSV, a thread trace's
-// code.json, a folder of wave files and rocprofv3's JSON, all generated. Processor time, since the
-// machine may be busy; memory is the most anonymous memory (mapped files can be dropped at any
-// time). Usage: bench_amd_bench FOLDER [CSV_MB [CODE_MB [WAVES_MB [JSON_MB]]]]; the files stay in
-// FOLDER.
+// How fast large artefacts are read, and in how much memory: AMD's counter CSV, a thread trace's
+// code.json, a folder of wave files and rocprofv3's JSON, all generated, and a report of Nsight
+// Compute, whose blocks are those of a real one many times over. Processor time, since the machine
+// may be busy; memory is the most anonymous memory (mapped files can be dropped at any time).
+// Usage: bench_large_files FOLDER [CSV_MB [CODE_MB [WAVES_MB [JSON_MB [REPORT_MB]]]]]; the files
+// stay in FOLDER.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <string>
@@ -125,6 +128,23 @@ void tool_json(const fs::path& path, std::size_t megabytes) {
       });
 }
 
+/// The blocks of a report follow its header, whose size is its second word
+/// (profile/ncu_container.h).
+bool report(const fs::path& path, std::size_t megabytes) {
+  std::ifstream in(BURNISH_SHARED_DIR "/fixtures/h200/k.ncu-rep", std::ios::binary);
+  const std::string real((std::istreambuf_iterator<char>(in)), {});
+  std::uint32_t header = 0;
+  if (real.size() < 8) {
+    std::fprintf(stderr, "the report to multiply, fixtures/h200/k.ncu-rep, is not here\n");
+    return false;
+  }
+  std::memcpy(&header, real.data() + 4, sizeof header);
+  const std::string blocks = real.substr(8 + header);
+  generate(path, megabytes, real.substr(0, 8 + header), "",
+           [&](std::size_t, std::string& out) { out += blocks; });
+  return true;
+}
+
 std::size_t size_of(const fs::path& path) {
   if (!fs::is_directory(path)) return fs::file_size(path);
   std::size_t sum = 0;
@@ -166,7 +186,9 @@ bool measure(const char* what, const fs::path& path) {
 int main(int argc, char** argv) {
   using namespace burnish::profile;  // NOLINT: a program of one file
   if (argc < 2) {
-    std::fprintf(stderr, "usage: bench_amd_bench FOLDER [CSV_MB [CODE_MB [WAVES_MB [JSON_MB]]]]\n");
+    std::fprintf(stderr,
+                 "usage: bench_large_files FOLDER [CSV_MB [CODE_MB [WAVES_MB [JSON_MB "
+                 "[REPORT_MB]]]]]\n");
     return 2;
   }
   const burnish::fs::path folder = argv[1];
@@ -175,7 +197,7 @@ int main(int argc, char** argv) {
   };
   const burnish::fs::path csv = folder / "7_counter_collection.csv",
                           one = folder / "code/code.json", many = folder / "waves",
-                          json = folder / "7_results.json";
+                          json = folder / "7_results.json", rep = folder / "many.ncu-rep";
   burnish::fs::create_directories(one.parent_path());
   burnish::fs::create_directories(many);
   bool ok = true;
@@ -195,6 +217,9 @@ int main(int argc, char** argv) {
   if (const auto size = megabytes(5, 1000); size > 0) {
     tool_json(json, size);
     ok = measure("JSON", json) && ok;
+  }
+  if (const auto size = megabytes(6, 1000); size > 0) {
+    ok = report(rep, size) && measure("report", rep) && ok;
   }
   return ok ? 0 : 1;
 }
