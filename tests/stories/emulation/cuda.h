@@ -12,7 +12,8 @@
 
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
-  return from_lane_of(value, [&](int lane) { return lane ^ mask; }, value);
+  return from_lane_of(
+      value, [&](int lane) { return lane ^ mask; }, value);
 }
 
 inline unsigned __reduce_max_sync(unsigned, unsigned value) {
@@ -95,7 +96,8 @@ void emulated_box(const void* opaque, int x, int y, int z, Visit visit) {
   std::size_t i = 0;
   for (std::int64_t row = y; row < y + map.box[1]; ++row) {
     for (std::int64_t column = x; column < x + map.box[0]; ++column) {
-      const bool there = inside(column, map.shape[0]) && inside(row, map.shape[1]) && inside(z, map.shape[2]);
+      const bool there =
+          inside(column, map.shape[0]) && inside(row, map.shape[1]) && inside(z, map.shape[2]);
       visit(i++, there ? map.data + (z * map.shape[1] + row) * map.shape[0] + column : nullptr);
     }
   }
