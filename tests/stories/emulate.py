@@ -15,10 +15,26 @@ ASSEMBLY = [
     (r'asm volatile\("v_fmac_f32 %0, %1, %2" : "\+v"\(sum\) : "v"\(x\), "v"\(w\)\)',
      "((sum) = fmaf((x), (w), (sum)))"),
     (r'asm\("cvt\.rn\.bf16\.f32 %0, %1;" : "=h"\(bits\) : "f"\(x\)\);', "bits = emulated_narrow(x);"),
+    (r'asm\("cvt\.rn\.bf16x2\.f32 %0, %1, %2;" .*?"f"\(even\)\);',
+     "both = emulated_narrow(even) | (unsigned)emulated_narrow(odd) << 16;"),
+    (r'asm\("mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.bf16\.bf16\.f32 (?:(?!asm).)*?"f"\(bias\)\);',
+     "for (float& sum : sums) sum = bias; emulated_mma(sums, rows, band);"),
     (r'asm\("mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.bf16\.bf16\.f32 .*?"r"\(band\[1\]\)\);',
      "emulated_mma(sums, rows, band);"),
     (r'asm volatile\("cp\.async\.ca\.shared\.global .*?"r"\(inside \? 4 : 0\)\);',
      "emulated_copy(to + i, from, inside ? 4 : 0);"),
+    (r'extern __shared__ .*? unsigned char shared\[\];', "unsigned char* shared = emulated_shared();"),
+    (r'asm volatile\("mbarrier\.init\..*?"memory"\);', "emulated_barrier(barrier, arrivals);"),
+    (r'asm volatile\("mbarrier\.arrive\.shared.*?"memory"\);', "emulated_arrive(barrier, 0);"),
+    (r'asm volatile\("mbarrier\.arrive\.expect_tx\..*?"r"\((\w+ \* \d+)\) : "memory"\);',
+     r"emulated_arrive(barrier, \1);"),
+    (r'asm volatile\(\s+"\{\\n\.reg \.pred done;.*?"memory"\);', "emulated_wait(barrier, parity);"),
+    (r'asm volatile\(\s+"cp\.async\.bulk\.tensor\.3d\.shared::cluster\.global\..*?"memory"\);',
+     "emulated_load(to, *map, -8, -2, plane, barrier);"),
+    (r'asm volatile\("cp\.async\.bulk\.tensor\.3d\.global\.shared::cta\..*?"memory"\);',
+     "emulated_store(*map, 0, 0, plane, from);"),
+    (r'asm volatile\("cp\.async\.bulk\.wait_group\.read (\d);" ::: "memory"\);', r"emulated_stores(\1);"),
+    (r'asm volatile\("(cp\.async\.bulk\.commit_group|fence\.[\w.:]+);" ::: "memory"\);', ""),
     (r'asm volatile\("cp\.async\.(commit_group|wait_group 0);"( ::: "memory")?\);', ""),
 ]
 
@@ -38,7 +54,7 @@ def main():
                 text = re.sub(pattern, meaning, text, flags=re.S)
             assert not re.search(r"\basm\b", text), f"{step / source}: assembly that is not emulated"
             space = re.sub(r"\W", "_", f"step_{folder.parent.name}_{language}_{name}_{value}")
-            kernels = re.findall(r"__launch_bounds__\(\w+\)\s+(\w+)\(", text)
+            kernels = re.findall(r"__launch_bounds__\([^)]*\)\s+(\w+)\(", text)
             # Their names are the same in every step, and have C linkage.
             renamed = "".join(f"#define {kernel} {space}_{kernel}\n" for kernel in kernels)
             restored = "".join(f"#undef {kernel}\n" for kernel in kernels)

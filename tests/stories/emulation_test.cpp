@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <random>
 #include <string>
@@ -23,8 +25,9 @@ using Bytes = std::map<std::string, std::vector<std::byte>>;
 struct Language {
   const char* name;  ///< of the folder
   unsigned lanes;    ///< of a wave
+  const char* arch;
 };
-constexpr Language kHip{"hip", 64}, kCuda{"cuda", 32};
+constexpr Language kHip{"hip", 64, "gfx942"}, kCuda{"cuda", 32, "sm_90"};
 
 /// The launches of a step at these dimensions, each with the function of its name.
 void run(const std::string& example, const Language& language, const std::string& step,
@@ -39,15 +42,23 @@ void run(const std::string& example, const Language& language, const std::string
   ASSERT_TRUE(launch) << launch.error().to_string();
   workspace::Configuration configuration = workspace::configuration(*task, *launch);
   for (const auto& [name, value] : values) configuration[name] = value;
-  const auto plan = workspace::resolve(*task, *launch, configuration, dims, "gfx942");
+  const auto plan = workspace::resolve(*task, *launch, configuration, dims, language.arch);
   ASSERT_TRUE(plan) << plan.error().to_string();
   for (const auto& scratch : plan->scratch)
     buffers[scratch.name].assign(scratch.bytes, std::byte{0xab});
   for (const auto& each : plan->launches) {
     std::vector<emulation::Argument> arguments;
+    std::deque<emulation::TensorMap> maps;
     for (const auto& argument : each.arguments) {
       if (const auto* pointer = std::get_if<device::Argument::Pointer>(&argument.value)) {
         arguments.push_back({buffers.at(pointer->buffer).data(), 0});
+      } else if (const auto* map = std::get_if<device::Argument::TensorMap>(&argument.value)) {
+        ASSERT_EQ(map->shape.size(), 3u);
+        auto& copy = maps.emplace_back();
+        copy.data = reinterpret_cast<unsigned short*>(buffers.at(map->buffer).data());
+        std::ranges::copy(map->shape, copy.shape.begin());
+        std::ranges::copy(map->box, copy.box.begin());
+        arguments.push_back({&copy, 0});
       } else {
         arguments.push_back({nullptr, std::get<device::Argument::Scalar>(argument.value).value});
       }
@@ -79,10 +90,11 @@ std::vector<double> drawn(std::size_t elements, std::mt19937& generator, Bytes& 
 TEST(Emulation, DepthwiseSteps) {
   std::mt19937 generator(7);
   // Channels that fill no group; more than one tile each way, rows of an odd length; one whole
-  // tile.
+  // tile; many planes for each of the last step's blocks.
   for (const Variables& dims : {Variables{{"N", 1}, {"C", 9}, {"D", 6}, {"H", 6}, {"L", 11}},
                                 Variables{{"N", 2}, {"C", 1}, {"D", 3}, {"H", 47}, {"L", 83}},
-                                Variables{{"N", 1}, {"C", 1}, {"D", 3}, {"H", 45}, {"L", 80}}}) {
+                                Variables{{"N", 1}, {"C", 1}, {"D", 3}, {"H", 45}, {"L", 80}},
+                                Variables{{"N", 2}, {"C", 3}, {"D", 100}, {"H", 2}, {"L", 8}}}) {
     const auto size = [&](const char* name) { return static_cast<std::size_t>(dims.at(name)); };
     const std::size_t channels = size("N") * size("C"), plane = size("H") * size("L");
     Bytes inputs;

@@ -18,6 +18,7 @@
 using burnish::emulation::Index;
 inline const Index& threadIdx = burnish::emulation::thread_index();
 inline const Index& blockIdx = burnish::emulation::block_index();
+inline const Index& gridDim = burnish::emulation::grid_size();
 
 struct alignas(16) uint4 {
   unsigned x, y, z, w;

@@ -2,11 +2,18 @@
 // instructions keep their elements is as the PTX ISA has it.
 #pragma once
 
+#include <map>
+#include <vector>
+
 #include "emulation/common.h"
+#include "emulation/steps.h"
+
+#define __grid_constant__
 
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
-  return from_lane_of(value, [&](int lane) { return lane ^ mask; }, value);
+  return from_lane_of(
+      value, [&](int lane) { return lane ^ mask; }, value);
 }
 
 inline unsigned __reduce_max_sync(unsigned, unsigned value) {
@@ -44,4 +51,81 @@ inline void emulated_mma(float (&c)[4], const unsigned (&a)[4], const unsigned (
 inline void emulated_copy(unsigned* to, const unsigned short* from, int size) {
   *to = 0;
   std::memcpy(to, from, static_cast<std::size_t>(size));
+}
+
+inline void __syncwarp() { burnish::emulation::exchange({0}); }
+
+/// A block's dynamic shared memory; its addresses are offsets from here.
+inline unsigned char* emulated_shared() {
+  alignas(1024) static unsigned char memory[227 * 1024];
+  return memory;
+}
+inline unsigned __cvta_generic_to_shared(const void* p) {
+  return static_cast<unsigned>(static_cast<const unsigned char*>(p) - emulated_shared());
+}
+
+/// An mbarrier: a phase ends when all have arrived and every byte that is expected has come.
+struct EmulatedBarrier {
+  int arrivals, missing, bytes;
+  unsigned phase;
+  void settle() {
+    if (missing > 0 || bytes > 0) return;
+    missing = arrivals;
+    phase ^= 1;
+  }
+};
+inline std::map<unsigned, EmulatedBarrier> emulated_barriers;
+inline void emulated_barrier(unsigned at, int arrivals) {
+  emulated_barriers[at] = {arrivals, arrivals, 0, 0};
+}
+inline void emulated_arrive(unsigned at, int bytes) {
+  EmulatedBarrier& barrier = emulated_barriers.at(at);
+  if (--barrier.missing < 0) burnish::emulation::unknown("more arrivals than a barrier has");
+  barrier.bytes += bytes;
+  barrier.settle();
+}
+inline void emulated_wait(unsigned at, unsigned parity) {
+  while (emulated_barriers.at(at).phase == parity) burnish::emulation::pass();
+}
+
+/// Every element of the box from (x, y, z) on, with where it is in the tensor; null outside.
+template <class Visit>
+void emulated_box(const void* opaque, int x, int y, int z, Visit visit) {
+  const auto& map = *static_cast<const burnish::emulation::TensorMap*>(opaque);
+  const auto inside = [](std::int64_t i, std::int64_t extent) { return i >= 0 && i < extent; };
+  std::size_t i = 0;
+  for (std::int64_t row = y; row < y + map.box[1]; ++row) {
+    for (std::int64_t column = x; column < x + map.box[0]; ++column) {
+      const bool there =
+          inside(column, map.shape[0]) && inside(row, map.shape[1]) && inside(z, map.shape[2]);
+      visit(i++, there ? map.data + (z * map.shape[1] + row) * map.shape[0] + column : nullptr);
+    }
+  }
+}
+template <class Map>
+void emulated_load(unsigned to, const Map& map, int x, int y, int z, unsigned barrier) {
+  static_assert(sizeof(Map) == sizeof(burnish::emulation::TensorMap));
+  auto* const memory = reinterpret_cast<unsigned short*>(emulated_shared() + to);
+  emulated_box(&map, x, y, z, [&](std::size_t i, const unsigned short* element) {
+    memory[i] = element ? *element : 0;
+    emulated_barriers.at(barrier).bytes -= 2;
+  });
+  emulated_barriers.at(barrier).settle();
+}
+/// Stores read shared memory as late as they may: when they are waited for.
+inline std::vector<std::function<void()>> emulated_pending;
+template <class Map>
+void emulated_store(const Map& map, int x, int y, int z, unsigned from) {
+  emulated_pending.push_back([&map, x, y, z, from] {
+    const auto* const memory = reinterpret_cast<const unsigned short*>(emulated_shared() + from);
+    emulated_box(&map, x, y, z, [&](std::size_t i, unsigned short* element) {
+      if (element) *element = memory[i];
+    });
+  });
+}
+inline void emulated_stores(std::size_t left) {
+  while (emulated_pending.size() > left) {
+    emulated_pending.front()();
+    emulated_pending.erase(emulated_pending.begin());
+  }
 }

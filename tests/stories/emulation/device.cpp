@@ -30,7 +30,7 @@ struct Fiber {
 };
 
 struct Block {
-  Index thread, block;
+  Index thread, block, grid;
   std::vector<Fiber> fibers;
   std::vector<Meeting> waves;
   Meeting all;
@@ -83,6 +83,7 @@ void run_thread() {
 
 const Index& thread_index() { return state.thread; }
 const Index& block_index() { return state.block; }
+const Index& grid_size() { return state.grid; }
 int lane() { return static_cast<int>(state.current % state.lanes); }
 
 const Wave& exchange(const Words& words) {
@@ -90,6 +91,8 @@ const Wave& exchange(const Words& words) {
   wave.words[wave.rounds % 2][state.current % state.lanes] = words;
   return wave.words[meet(wave) % 2];
 }
+
+void pass() { yield(); }
 
 void barrier() { meet(state.all); }
 
@@ -101,6 +104,7 @@ void unknown(const char* what) {
 void launch(Index grid, unsigned threads, unsigned lanes, const std::function<void()>& kernel) {
   state.kernel = &kernel;
   state.lanes = lanes;
+  state.grid = grid;
   state.fibers.resize(threads);
   for (unsigned z = 0; z < grid.z; ++z) {
     for (unsigned y = 0; y < grid.y; ++y) {

@@ -11,6 +11,7 @@ struct Index {
 };
 const Index& thread_index();
 const Index& block_index();
+const Index& grid_size();
 int lane();  ///< of the thread in its wave
 
 using Words = std::array<std::uint32_t, 6>;  ///< what a lane brings at once
@@ -21,6 +22,8 @@ using Wave = std::array<Words, 64>;          ///< the first 32 of a warp
 const Wave& exchange(const Words& words);
 /// Comes back when all threads of the block that still run have come.
 void barrier();
+/// Lets the other threads of the block go on.
+void pass();
 /// Ends the test program: `what` is not emulated.
 [[noreturn]] void unknown(const char* what);
 

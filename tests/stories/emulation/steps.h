@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -9,12 +11,19 @@
 
 namespace burnish::emulation {
 
-/// An argument of a kernel: the buffer, or a number.
+/// An argument of a kernel: the buffer or the struct, or a number.
 struct Argument {
   void* pointer = nullptr;
   double number = 0;
 };
 using Kernel = std::function<void(const std::vector<Argument>&)>;
+/// What stands in a kernel's tensor map: bf16, innermost dimension first.
+struct alignas(64) TensorMap {
+  unsigned short* data = nullptr;
+  std::array<std::int64_t, 3> shape{}, box{};
+  std::array<char, 72> rest{};
+};
+static_assert(sizeof(TensorMap) == 128);
 /// Step → its kernels by name.
 using Steps = std::map<std::string, std::map<std::string, Kernel>>;
 using Values = std::map<std::string, std::vector<double>>;
@@ -36,12 +45,15 @@ Kernel kernel_of(void (*function)(Parameters...)) {
     const auto take = [&]<class P>(std::type_identity<P>, std::size_t i) -> P {
       if constexpr (std::is_pointer_v<P>)
         return static_cast<P>(arguments.at(i).pointer);
+      else if constexpr (std::is_class_v<P>)
+        return *static_cast<const P*>(arguments.at(i).pointer);
       else
         return static_cast<P>(arguments.at(i).number);
     };
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       function(take(std::type_identity<Parameters>{}, I)...);
-    }(std::index_sequence_for<Parameters...>{});
+    }
+    (std::index_sequence_for<Parameters...>{});
   };
 }
 
