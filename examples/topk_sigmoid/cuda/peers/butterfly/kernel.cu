@@ -10,8 +10,15 @@ constexpr int kEach = EXPERTS / 32 > 8 ? EXPERTS / 32 : 8;
 constexpr int kLanes = EXPERTS / kEach;
 constexpr float kTaken = -10000;
 
+#if HALF  // logits are fp16
+#include <cuda_fp16.h>
+__device__ inline float widen(unsigned bits) { return __half2float(__ushort_as_half((unsigned short)bits)); }
+#else
+__device__ inline float widen(unsigned bits) { return __uint_as_float(bits << 16); }
+#endif
+
 __device__ inline float sigmoid(unsigned bits) {
-  const float value = 1 / (1 + __expf(-__uint_as_float(bits << 16)));
+  const float value = 1 / (1 + __expf(-widen(bits)));
   return value <= 1 ? value : 0;  // NaN
 }
 

@@ -7,13 +7,20 @@
 
 constexpr int kEach = EXPERTS / 32;
 
+#if HALF  // logits are fp16
+#include <cuda_fp16.h>
+__device__ inline float widen(unsigned bits) { return __half2float(__ushort_as_half((unsigned short)bits)); }
+#else
+__device__ inline float widen(unsigned bits) { return __uint_as_float(bits << 16); }
+#endif
+
 __device__ inline unsigned key_of(unsigned bits, int e) {
   return (bits ^ (bits & 0x8000u ? 0xffffu : 0x8000u)) << 16 | (0xffffu - e);
 }
 
 __device__ inline void store(float* P, int* I, unsigned key) {
   const unsigned value = key >> 16, bits = value ^ (value & 0x8000u ? 0x8000u : 0xffffu);
-  *P = 1 / (1 + __expf(-__uint_as_float(bits << 16)));
+  *P = 1 / (1 + __expf(-widen(bits)));
   *I = (int)(0xffffu - (key & 0xffffu));
 }
 
