@@ -61,9 +61,16 @@ Result<int> run_example(const Common& common, const DemoArguments& arguments,
     const double seconds = arguments.seconds;
     tools.timing.largest_seconds = seconds > 0 ? seconds : loop::kStorySeconds;
     tools.timing.verified_launches = 1;
-    if (!is_over) BURNISH_TRY(loop->run(tools, *replay, 0, loop::Loop::Until::end));
+    std::string broken_off;
+    if (!is_over) {
+      const auto told = loop->run(tools, *replay, 0, loop::Loop::Until::end);
+      // A step whose plan does not hold here ends the story; what was judged before it counts.
+      if (!told && told.error().kind != ErrorKind::refused) return told.error();
+      if (!told) broken_off = "the story broke off: " + told.error().to_string();
+    }
     tools.timing.largest_seconds = seconds;
-    BURNISH_TRY_ASSIGN(const auto demo, loop::measure_story(*loop, tools, example));
+    BURNISH_TRY_ASSIGN(auto demo, loop::measure_story(*loop, tools, example));
+    if (!broken_off.empty()) demo.notes.insert(demo.notes.begin(), broken_off);
     bench.observer.reset();
     BURNISH_TRY_ASSIGN(const auto summary, loop::summarize(loop->workspace()));
     Json json = loop::to_json(demo);
