@@ -153,7 +153,8 @@ class Evaluations : public agent::Evaluator {
       names.push_back(workload.name);
       seconds.emplace_back(0, workload.weight);
     }
-    auto timed = measure::quick_trial(tools_.device, task_, *candidate, names, {}, tools_.random);
+    auto timed = measure::quick_trial(tools_.device, task_, *candidate, names, loop_.trial_inputs_,
+                                      {}, tools_.random);
     if (!timed) {
       const auto kind = timed.error().kind;
       if (kind != ErrorKind::refused && kind != ErrorKind::timeout && kind != ErrorKind::bad_input)
@@ -339,8 +340,8 @@ Result<void> Loop::baseline(Tools& tools, AllowWeak allow) {
   BURNISH_TRY_ASSIGN(const auto roofs, ceilings(workspace_, tools.device));
   tools.observer.progress(fmt::format("timing {}", label(version)));
   BURNISH_TRY_ASSIGN(const auto bench,
-                     measure::bench(tools.device, task, {candidate}, {}, tools.timing, roofs, tools.random,
-                                    workspace_.world().clock));
+                     measure::bench(tools.device, task, {candidate}, {}, tools.timing, roofs,
+                                    tools.random, workspace_.world().clock));
 
   Record record;
   record.number = version;
