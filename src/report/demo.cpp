@@ -29,9 +29,10 @@ bool says_something(const std::string& cell) {
   return cell != kNone && cell.find_first_not_of("0 +()/") != std::string::npos;
 }
 
-/// Without the columns that say nothing in any row.
+/// Without the columns that say nothing in any row; the first names the row.
 Cells spoken(const Cells& cells) {
   std::vector<bool> keep(cells.front().size(), false);
+  keep.front() = true;
   for (std::size_t r = 1; r < cells.size(); ++r)
     for (std::size_t c = 0; c < keep.size(); ++c)
       if (says_something(cells[r][c])) keep[c] = true;
