@@ -37,11 +37,10 @@ __device__ inline void store(float* P, int* I, int key) {
   *I = key >= kNone ? -1 : key & 0xffff;
 }
 
-constexpr int kEach = EXPERTS / 32;
-
-extern "C" __global__ void __launch_bounds__(128)
-topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T,
-             int E, int K) {
+template <int kExperts>
+__device__ inline void rank(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I,
+                            int T, int E, int K) {
+  constexpr int kEach = kExperts / 32;
   const int row = blockIdx.x * 4 + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (row >= T) return;
   const unsigned short* x = G + (size_t)row * E + lane * kEach;
@@ -81,3 +80,12 @@ topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* _
       store(P + (size_t)row * K + k - k % 32 + lane, I + (size_t)row * K + k - k % 32 + lane, winner);
   }
 }
+
+#define KERNEL(name, experts)                                                                           \
+  extern "C" __global__ void __launch_bounds__(128)                                                     \
+  name(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T, int E,  \
+       int K) {                                                                                         \
+    rank<experts>(G, P, I, T, E, K);                                                                    \
+  }
+KERNEL(topk_sigmoid, EXPERTS)
+KERNEL(wide, 512)

@@ -124,10 +124,10 @@ __device__ inline void rank(const unsigned short* G, float* P, int* I, int T) {
   if (row < T && lane < K) store(P + (size_t)row * K + lane, I + (size_t)row * K + lane, best[0]);
 }
 
-#define KERNEL(name, E, K)                                                                             \
-  extern "C" __global__ void __launch_bounds__(128) name(                                              \
-      const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T) {       \
-    rank<E, K>(G, P, I, T);                                                                            \
+#define KERNEL(name, E, K)                                                                              \
+  extern "C" __global__ void __launch_bounds__(128) name(                                               \
+      const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T) {        \
+    rank<E, K>(G, P, I, T);                                                                             \
   }
 KERNEL(rank_64_4, 64, 4)
 KERNEL(rank_64_8, 64, 8)

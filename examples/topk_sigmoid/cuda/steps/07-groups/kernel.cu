@@ -195,10 +195,10 @@ __device__ inline void rank_groups(const unsigned short* G, float* P, int* I, in
   store<K, kLanes>(P, I, T, row, lane, mine);
 }
 
-#define KERNEL(name, threads, ...)                                                                     \
-  extern "C" __global__ void __launch_bounds__(threads) name(                                          \
-      const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T) {       \
-    __VA_ARGS__(G, P, I, T);                                                                           \
+#define KERNEL(name, threads, ...)                                                                      \
+  extern "C" __global__ void __launch_bounds__(threads) name(                                           \
+      const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T) {        \
+    __VA_ARGS__(G, P, I, T);                                                                            \
   }
 KERNEL(rank_64_4, 128, rank<64, 4, 128, 8>)
 KERNEL(rank_64_8, 128, rank<64, 8, 128, 8>)
