@@ -135,13 +135,27 @@ TEST(Emulation, TopKSteps) {
     int rows = 19;                 // more than a workgroup of the last step has
     std::string_view from = "00";  // the first step in CUDA with something of its own there
   };
-  for (const Case& each :
-       {Case{64, 64, 8}, Case{64, 64, 4}, Case{64, 40, 4}, Case{128, 100, 5}, Case{128, 128, 8},
-        Case{128, 128, 4}, Case{128, 256, 4}, Case{128, 256, 8}, Case{128, 512, 4},
-        Case{128, 512, 8}, Case{128, 301, 33}, Case{128, 700, 33, 19, "06"},
-        Case{128, 64, 4, 4096, "07"}, Case{128, 64, 8, 4096, "07"}, Case{128, 128, 4, 4101, "07"},
-        Case{128, 128, 8, 4101, "07"}, Case{128, 256, 8, 4096, "07"},
-        Case{128, 512, 4, 4096, "07"}}) {
+  for (const Case& each : {Case{64, 64, 8},
+                           Case{64, 64, 4},
+                           Case{64, 40, 4},
+                           Case{128, 100, 5},
+                           Case{128, 128, 8},
+                           Case{128, 128, 4},
+                           Case{128, 256, 4},
+                           Case{128, 256, 8},
+                           Case{128, 512, 4},
+                           Case{128, 512, 8},
+                           Case{64, 64, 3},
+                           Case{128, 128, 6},
+                           Case{128, 301, 33},
+                           Case{128, 700, 33, 19, "06"},
+                           Case{128, 64, 4, 4096, "07"},
+                           Case{128, 64, 8, 4096, "07"},
+                           Case{128, 128, 4, 4101, "07"},
+                           Case{128, 128, 8, 4101, "07"},
+                           Case{128, 256, 8, 4096, "07"},
+                           Case{128, 512, 4, 4096, "07"},
+                           Case{128, 128, 7, 4096, "07"}}) {
     const Variables dims{{"T", static_cast<double>(each.rows)},
                          {"E", static_cast<double>(each.E)},
                          {"K", static_cast<double>(each.K)}};

@@ -4,7 +4,8 @@
 // 8 lanes or more serve a row. Each has 16 logits (8 of a row of 64), as words of value and index, and
 // sorts the best of them. Lists are merged over lanes: of two sorted lists, the smaller of each word and its
 // mirror image are the best of both, in an order that a few more exchanges sort. The number of steps is the
-// logarithm of the lanes, whatever K is. Rows of other lengths have a kernel of their own (launch.toml).
+// logarithm of the lanes, whatever K is. Lists have 4 or 8 words; rows of other lengths, and more results, have
+// a kernel of their own (launch.toml).
 
 #if HALF  // logits are fp16
 #include <cuda_fp16.h>
@@ -90,12 +91,13 @@ template <int N, int kLanes> __device__ inline void merge_lanes(int* a, int lane
   }
 }
 
-template <int E, int K>
-__device__ inline void rank(const unsigned short* G, float* P, int* I, int T) {
+template <int E, int kRanks>
+__device__ inline void rank(const unsigned short* G, float* P, int* I, int T, int K) {
   constexpr int kLanes = E <= 128 ? 8 : E / 16;
   const int row = blockIdx.x * (128 / kLanes) + threadIdx.x / kLanes, lane = threadIdx.x % kLanes;
-  const uint4* x = reinterpret_cast<const uint4*>(G + (size_t)min(row, T - 1) * E);  // all lanes take part to the end
-  int best[K];
+  // All lanes take part to the end.
+  const uint4* x = reinterpret_cast<const uint4*>(G + (size_t)min(row, T - 1) * E);
+  int best[kRanks];
 #pragma unroll
   for (int j = 0; j < E / 8 / kLanes; ++j) {
     const uint4 v = __ldg(x + j * kLanes + lane);
@@ -109,25 +111,25 @@ __device__ inline void rank(const unsigned short* G, float* P, int* I, int T) {
       mine[2 * i + 1] = key_high(pair, e + 1);
     }
 #pragma unroll
-    for (int i = 0; i < 8; i += K) {
-      sort<K>(mine + i);
+    for (int i = 0; i < 8; i += kRanks) {
+      sort<kRanks>(mine + i);
       if (j + i == 0) {
 #pragma unroll
-        for (int k = 0; k < K; ++k) best[k] = mine[k];
+        for (int k = 0; k < kRanks; ++k) best[k] = mine[k];
       } else {
-        best_of<K>(best, mine + i);
-        sort_bitonic<K>(best);
+        best_of<kRanks>(best, mine + i);
+        sort_bitonic<kRanks>(best);
       }
     }
   }
-  merge_lanes<K, kLanes>(best, lane);
+  merge_lanes<kRanks, kLanes>(best, lane);
   if (row < T && lane < K) store(P + (size_t)row * K + lane, I + (size_t)row * K + lane, best[0]);
 }
 
-#define KERNEL(name, E, K)                                                                              \
+#define KERNEL(name, E, kRanks)                                                                         \
   extern "C" __global__ void __launch_bounds__(128) name(                                               \
-      const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T) {        \
-    rank<E, K>(G, P, I, T);                                                                             \
+      const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T, int K) { \
+    rank<E, kRanks>(G, P, I, T, K);                                                                     \
   }
 KERNEL(rank_64_4, 64, 4)
 KERNEL(rank_64_8, 64, 8)

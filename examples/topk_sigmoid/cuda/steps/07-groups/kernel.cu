@@ -4,7 +4,8 @@
 // 8 lanes or more serve a row. Each has 16 logits (8 of a row of 64), as words of value and index, and
 // sorts the best of them. Lists are merged over lanes: of two sorted lists, the smaller of each word and its
 // mirror image are the best of both, in an order that a few more exchanges sort. The number of steps is the
-// logarithm of the lanes, whatever K is. Rows of other lengths have a kernel of their own (launch.toml).
+// logarithm of the lanes, whatever K is. Lists have 4 or 8 words; rows of other lengths, and more results, have
+// a kernel of their own (launch.toml).
 //
 // Many rows are served by 4 lanes each, for which all logits are too many to sort. The K best of the groups
 // of 4 neighbours, ranked by their largest, hold the K best logits: a group that holds one of these is behind
@@ -99,26 +100,32 @@ template <int N, int kLanes> __device__ inline void merge_lanes(int* a, int lane
   }
 }
 
-// Writes the ranks of this lane.
-template <int K, int kLanes>
-__device__ inline void store(float* P, int* I, int T, int row, int lane, const int* best) {
-  constexpr int kShare = K > kLanes ? K / kLanes : 1;
-  const size_t at = (size_t)row * K + lane * kShare;
-  if (row >= T || lane * kShare >= K) return;
-  if (kShare == 2) {
+// Writes the ranks of this lane, as far as K of them are wanted.
+template <int kRanks, int kLanes>
+__device__ inline void store(float* P, int* I, int T, int K, int row, int lane, const int* best) {
+  constexpr int kShare = kRanks > kLanes ? kRanks / kLanes : 1;
+  const int first = lane * kShare;
+  const size_t at = (size_t)row * K + first;
+  if (row >= T || first >= K) return;
+  if (kShare == 2 && K == kRanks) {
     *reinterpret_cast<float2*>(P + at) = make_float2(weight(best[0]), weight(best[1]));
     *reinterpret_cast<int2*>(I + at) = make_int2(index(best[0]), index(best[1]));
   } else {
-    P[at] = weight(best[0]);
-    I[at] = index(best[0]);
+#pragma unroll
+    for (int i = 0; i < kShare; ++i) {
+      if (first + i >= K) break;
+      P[at + i] = weight(best[i]);
+      I[at + i] = index(best[i]);
+    }
   }
 }
 
-template <int E, int K, int kThreads, int kLanes>
-__device__ inline void rank(const unsigned short* G, float* P, int* I, int T) {
+template <int E, int kRanks, int kThreads, int kLanes>
+__device__ inline void rank(const unsigned short* G, float* P, int* I, int T, int K) {
   const int row = blockIdx.x * (kThreads / kLanes) + threadIdx.x / kLanes, lane = threadIdx.x % kLanes;
-  const uint4* x = reinterpret_cast<const uint4*>(G + (size_t)min(row, T - 1) * E);  // all lanes take part to the end
-  int best[K];
+  // All lanes take part to the end.
+  const uint4* x = reinterpret_cast<const uint4*>(G + (size_t)min(row, T - 1) * E);
+  int best[kRanks];
 #pragma unroll
   for (int j = 0; j < E / 8 / kLanes; ++j) {
     const uint4 v = __ldg(x + j * kLanes + lane);
@@ -132,19 +139,19 @@ __device__ inline void rank(const unsigned short* G, float* P, int* I, int T) {
       mine[2 * i + 1] = key_high(pair, e + 1);
     }
 #pragma unroll
-    for (int i = 0; i < 8; i += K) {
-      sort<K>(mine + i);
+    for (int i = 0; i < 8; i += kRanks) {
+      sort<kRanks>(mine + i);
       if (j + i == 0) {
 #pragma unroll
-        for (int k = 0; k < K; ++k) best[k] = mine[k];
+        for (int k = 0; k < kRanks; ++k) best[k] = mine[k];
       } else {
-        best_of<K>(best, mine + i);
-        sort_bitonic<K>(best);
+        best_of<kRanks>(best, mine + i);
+        sort_bitonic<kRanks>(best);
       }
     }
   }
-  merge_lanes<K, kLanes>(best, lane);
-  store<K, kLanes>(P, I, T, row, lane, best);
+  merge_lanes<kRanks, kLanes>(best, lane);
+  store<kRanks, kLanes>(P, I, T, K, row, lane, best);
 }
 
 // The larger of two logits, twice; a number where one is NaN.
@@ -154,31 +161,31 @@ __device__ inline unsigned larger(unsigned a, unsigned b) {
   return z;
 }
 
-template <int E, int K, int kThreads>
-__device__ inline void rank_groups(const unsigned short* G, float* P, int* I, int T) {
-  constexpr int kLanes = 4, kShare = K / kLanes;
+template <int E, int kRanks, int kThreads>
+__device__ inline void rank_groups(const unsigned short* G, float* P, int* I, int T, int K) {
+  constexpr int kLanes = 4, kShare = kRanks / kLanes;
   const int row = blockIdx.x * (kThreads / kLanes) + threadIdx.x / kLanes, lane = threadIdx.x % kLanes;
   const unsigned short* x = G + (size_t)min(row, T - 1) * E;  // all lanes take part to the end
-  int best[K], mine[K];
+  int best[kRanks], mine[kRanks];
 #pragma unroll
   for (int j = 0; j < E / 8 / kLanes; ++j) {
-    const int chunk = j * kLanes + lane, at = 2 * j % K;
+    const int chunk = j * kLanes + lane, at = 2 * j % kRanks;
     const uint4 v = __ldg(reinterpret_cast<const uint4*>(x) + chunk);
     const unsigned first = larger(v.x, v.y), second = larger(v.z, v.w);
     const unsigned pair = order(larger(__byte_perm(first, second, 0x5410), __byte_perm(first, second, 0x7632)));
     mine[at] = key_low(pair, 2 * chunk);
     mine[at + 1] = key_high(pair, 2 * chunk + 1);
-    if (at + 2 < K) continue;
-    sort<K>(mine);
-    if (2 * j < K) {
+    if (at + 2 < kRanks) continue;
+    sort<kRanks>(mine);
+    if (2 * j < kRanks) {
 #pragma unroll
-      for (int k = 0; k < K; ++k) best[k] = mine[k];
+      for (int k = 0; k < kRanks; ++k) best[k] = mine[k];
     } else {
-      best_of<K>(best, mine);
-      sort_bitonic<K>(best);
+      best_of<kRanks>(best, mine);
+      sort_bitonic<kRanks>(best);
     }
   }
-  choose_lanes<K, kLanes>(best);
+  choose_lanes<kRanks, kLanes>(best);
   // Which lane looks at which of the groups does not matter: half of the lanes have them mirrored.
 #pragma unroll
   for (int i = 0; i < kShare; ++i) {
@@ -190,15 +197,15 @@ __device__ inline void rank_groups(const unsigned short* G, float* P, int* I, in
     mine[4 * i + 2] = key_low(high, 4 * group + 2);
     mine[4 * i + 3] = key_high(high, 4 * group + 3);
   }
-  sort<K>(mine);
-  merge_lanes<K, kLanes>(mine, lane);
-  store<K, kLanes>(P, I, T, row, lane, mine);
+  sort<kRanks>(mine);
+  merge_lanes<kRanks, kLanes>(mine, lane);
+  store<kRanks, kLanes>(P, I, T, K, row, lane, mine);
 }
 
 #define KERNEL(name, threads, ...)                                                                      \
   extern "C" __global__ void __launch_bounds__(threads) name(                                           \
-      const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T) {        \
-    __VA_ARGS__(G, P, I, T);                                                                            \
+      const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T, int K) { \
+    __VA_ARGS__(G, P, I, T, K);                                                                         \
   }
 KERNEL(rank_64_4, 128, rank<64, 4, 128, 8>)
 KERNEL(rank_64_8, 128, rank<64, 8, 128, 8>)
