@@ -107,17 +107,18 @@ __device__ inline void store(float* P, int* I, int T, int K, int row, int lane, 
   const int first = lane * kShare;
   const size_t at = (size_t)row * K + first;
   if (row >= T || first >= K) return;
-  if (kShare == 2 && K == kRanks) {
-    *reinterpret_cast<float2*>(P + at) = make_float2(weight(best[0]), weight(best[1]));
-    *reinterpret_cast<int2*>(I + at) = make_int2(index(best[0]), index(best[1]));
-  } else {
+  float p[kShare];
+  int e[kShare];
 #pragma unroll
-    for (int i = 0; i < kShare; ++i) {
-      if (first + i >= K) break;
-      P[at + i] = weight(best[i]);
-      I[at + i] = index(best[i]);
-    }
+  for (int i = 0; i < kShare; ++i) p[i] = weight(best[i]), e[i] = index(best[i]);
+  if (kShare == 2 && K == kRanks) {
+    *reinterpret_cast<float2*>(P + at) = make_float2(p[0], p[kShare - 1]);
+    *reinterpret_cast<int2*>(I + at) = make_int2(e[0], e[kShare - 1]);
+    return;
   }
+#pragma unroll
+  for (int i = 0; i < kShare; ++i)
+    if (first + i < K) P[at + i] = p[i], I[at + i] = e[i];
 }
 
 template <int E, int kRanks, int kThreads, int kLanes>
