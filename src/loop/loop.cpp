@@ -339,8 +339,8 @@ Result<void> Loop::baseline(Tools& tools, AllowWeak allow) {
   BURNISH_TRY_ASSIGN(const auto roofs, ceilings(workspace_, tools.device));
   tools.observer.progress(fmt::format("timing {}", label(version)));
   BURNISH_TRY_ASSIGN(const auto bench,
-                     measure::bench(tools.device, task, {candidate}, {}, tools.timing, roofs, tools.random,
-                                    workspace_.world().clock));
+                     measure::bench(tools.device, task, {candidate}, {}, tools.timing, roofs,
+                                    tools.random, workspace_.world().clock));
 
   Record record;
   record.number = version;

@@ -13,11 +13,11 @@
 namespace burnish::measure {
 namespace {
 
-constexpr std::int64_t kTile = 16;       ///< side of a square tile
-constexpr std::int64_t kLineTile = 256;  ///< length of a tile of a vector
+constexpr std::int64_t kTile = 16;          ///< side of a square tile
+constexpr std::int64_t kLineTile = 256;     ///< length of a tile of a vector
 constexpr std::size_t kGrain = 1 << 18;     ///< elements that one core takes at a time
 constexpr std::size_t kMostSums = 1 << 14;  ///< of slices, beside each other for every core
-constexpr std::int64_t kFewest = 64;     ///< elements for a root mean square that can be trusted
+constexpr std::int64_t kFewest = 64;        ///< elements for a root mean square that can be trusted
 
 /// The precision that a kernel may compute in: that of its output, but no better than f32 is asked
 /// of narrow formats; and no better than the task's math path when inputs are rounded to it.
@@ -178,7 +178,8 @@ class Tally {
     }
     for (const Worst& one : next.worst) keep(one);
     for (std::size_t axis = 0; axis < slices.size(); ++axis)
-      for (std::size_t i = 0; i < slices[axis].size(); ++i) slices[axis][i].add(next.slices[axis][i]);
+      for (std::size_t i = 0; i < slices[axis].size(); ++i)
+        slices[axis][i].add(next.slices[axis][i]);
     whole.add(next.whole);
     dot += next.dot;
   }
@@ -425,9 +426,11 @@ Numbers compare(const Tensor& tensor, std::span<const double> got, std::span<con
   std::vector<Tally> tallies;
   for (std::size_t i = 0; i < pieces_of(matrices.size(), grain); ++i)
     tallies.emplace_back(tensor, got, want, bounds, non_finite);
-  for_each_piece(matrices.size(), grain, [&](std::size_t piece, std::size_t begin, std::size_t end) {
-    tallies[piece].scan(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end), matrices);
-  });
+  for_each_piece(matrices.size(), grain,
+                 [&](std::size_t piece, std::size_t begin, std::size_t end) {
+                   tallies[piece].scan(static_cast<std::int64_t>(begin),
+                                       static_cast<std::int64_t>(end), matrices);
+                 });
   Tally& all = tallies.front();
   for (std::size_t i = 1; i < tallies.size(); ++i) all.merge(tallies[i]);
   Numbers& result = all.numbers;

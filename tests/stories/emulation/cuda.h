@@ -12,8 +12,7 @@
 
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
-  return from_lane_of(
-      value, [&](int lane) { return lane ^ mask; }, value);
+  return from_lane_of(value, [&](int lane) { return lane ^ mask; }, value);
 }
 
 inline unsigned __reduce_max_sync(unsigned, unsigned value) {
