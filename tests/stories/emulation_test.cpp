@@ -91,11 +91,12 @@ std::vector<double> drawn(std::size_t elements, std::mt19937& generator, Bytes& 
 TEST(Emulation, DepthwiseSteps) {
   std::mt19937 generator(7);
   // Channels that fill no group; more than one tile each way, rows of an odd length; one whole
-  // tile; many planes for each of the last step's blocks.
+  // tile; many planes for each block of the last steps, with short rows and with rows of 80.
   for (const Variables& dims : {Variables{{"N", 1}, {"C", 9}, {"D", 6}, {"H", 6}, {"L", 11}},
                                 Variables{{"N", 2}, {"C", 1}, {"D", 3}, {"H", 47}, {"L", 83}},
                                 Variables{{"N", 1}, {"C", 1}, {"D", 3}, {"H", 45}, {"L", 80}},
-                                Variables{{"N", 2}, {"C", 3}, {"D", 100}, {"H", 2}, {"L", 8}}}) {
+                                Variables{{"N", 2}, {"C", 3}, {"D", 100}, {"H", 2}, {"L", 8}},
+                                Variables{{"N", 1}, {"C", 2}, {"D", 30}, {"H", 3}, {"L", 80}}}) {
     const auto size = [&](const char* name) { return static_cast<std::size_t>(dims.at(name)); };
     const std::size_t channels = size("N") * size("C"), plane = size("H") * size("L");
     Bytes inputs;

@@ -161,6 +161,11 @@ void emulated_load(unsigned to, const Map& map, int x, int y, int z, unsigned ba
   });
   emulated_barriers.at(barrier).settle();
 }
+inline void emulated_load(unsigned to, const void* from, int bytes, unsigned barrier) {
+  std::memcpy(emulated_shared() + to, from, static_cast<std::size_t>(bytes));
+  emulated_barriers.at(barrier).bytes -= bytes;
+  emulated_barriers.at(barrier).settle();
+}
 /// Stores read shared memory as late as they may: when they are waited for.
 inline std::vector<std::function<void()>> emulated_pending;
 template <class Map>
