@@ -108,24 +108,28 @@ T saturate(double value) {
 
 template <class T>
 void read_plain(std::span<const std::byte> bytes, std::vector<double>& values) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    T value;
-    std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
-    values[i] = static_cast<double>(value);
-  }
+  for_each_piece(values.size(), kGrain, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      T value;
+      std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+      values[i] = static_cast<double>(value);
+    }
+  });
 }
 
 template <class T>
 void write_plain(std::span<const double> values, std::vector<std::byte>& bytes) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    T value;
-    if constexpr (std::is_integral_v<T>) {
-      value = saturate<T>(values[i]);
-    } else {
-      value = static_cast<T>(values[i]);
+  for_each_piece(values.size(), kGrain, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      T value;
+      if constexpr (std::is_integral_v<T>) {
+        value = saturate<T>(values[i]);
+      } else {
+        value = static_cast<T>(values[i]);
+      }
+      std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
     }
-    std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
-  }
+  });
 }
 
 struct Row {

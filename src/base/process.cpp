@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/process_tree.h"
 #include "base/text.h"
@@ -169,11 +170,13 @@ Result<std::string> ChildProcess::read(std::size_t size, milliseconds deadline) 
                                  with_binary_prefix(state_->output_limit)));
   }
   const ProcessTree::Time until = after(deadline);
+  tree.output().reserve(size);
   while (tree.output().size() < size) {
     if (!tree.output_open() || tree.gone()) return state_->ended("before it had answered");
     if (steady_clock::now() >= until) return state_->late("to answer", deadline);
     tree.pump(until);
   }
+  if (tree.output().size() == size) return std::exchange(tree.output(), {});
   std::string result = tree.output().substr(0, size);
   tree.output().erase(0, size);
   return result;

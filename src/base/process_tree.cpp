@@ -38,6 +38,7 @@ using std::chrono::steady_clock;
 constexpr milliseconds kGrace{1000};         // between SIGTERM and SIGKILL
 constexpr milliseconds kUnkillable{10'000};  // a driver may hold a process in the kernel for good
 constexpr milliseconds kMemoryPeriod{20};
+constexpr int kPipeBytes = 1 << 20;  // tensors go through
 
 constexpr char kTerminate = 'T';
 constexpr char kKill = 'K';
@@ -303,7 +304,11 @@ class Pair {
     close(0);
     close(1);
   }
-  bool open_pipe() { return ::pipe2(fds_, O_CLOEXEC) == 0; }
+  bool open_pipe() {
+    if (::pipe2(fds_, O_CLOEXEC) != 0) return false;
+    ::fcntl(fds_[1], F_SETPIPE_SZ, kPipeBytes);  // a smaller one serves too
+    return true;
+  }
   bool open_channel() { return ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds_) == 0; }
   int get(int end) const { return fds_[end]; }
   int release(int end) { return std::exchange(fds_[end], -1); }
@@ -581,7 +586,7 @@ void ProcessTree::kill(ProcessResult::End why) {
 }
 
 void ProcessTree::read_from(int& fd, std::string& kept, bool is_output) {
-  static constexpr std::size_t kChunk = 64 * 1024;
+  static constexpr std::size_t kChunk = 256 * 1024;
   std::array<char, kChunk> chunk;
   ssize_t got;
   do {

@@ -85,6 +85,7 @@ Result<int> run_example(const Common& common, const DemoArguments& arguments,
     print(report::demo_text(demo, terminal_columns()));
   } else {
     auto tuner = agent::make_tuner();
+    if (arguments.seconds > 0) tools.timing.largest_seconds = arguments.seconds;
     BURNISH_TRY(loop->run(tools, *tuner, 0));
     bench.observer.reset();
     BURNISH_TRY_ASSIGN(const auto summary, loop::summarize(loop->workspace()));
@@ -196,7 +197,7 @@ void add_demo(CommandLine& line, Common& common) {
   arguments.flag("--sanitize", values->sanitize,
                  "check the accesses of every step of a story too, which takes longer");
   arguments.option("--seconds", values->seconds,
-                   "time a step of a story, and all of them at the end, so long a workload");
+                   "time a candidate, and all steps of a story at the end, so long a workload");
   arguments.device_option(common);
   arguments.action([&common, values] { return run_demo(common, *values); });
 }

@@ -1,9 +1,11 @@
 #include "cli/front.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -103,6 +105,10 @@ std::vector<fs::path> card_folders(const Common& common, const workspace::Worksp
 }
 
 Result<Bench> open_bench(const Common& common, const workspace::Workspace& workspace) {
+  // Judging takes and drops tensors by the second: to fault their pages in anew each time would
+  // cost more than what is done with most of them.
+  ::mallopt(M_MMAP_MAX, 0);
+  ::mallopt(M_TRIM_THRESHOLD, INT_MAX);
   const std::string& language = workspace.task().language;
   BURNISH_TRY_ASSIGN(const auto info,
                      device::choose_device(common.device == "auto" ? language : common.device));

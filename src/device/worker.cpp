@@ -87,8 +87,9 @@ class SharedPart {
     part.skip_ = offset % page;
     part.bytes_ = bytes;
     if (bytes == 0) return part;
-    part.memory_ = ::mmap(nullptr, part.skip_ + bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                          kSharedMemory, static_cast<off_t>(offset - part.skip_));
+    part.memory_ =
+        ::mmap(nullptr, part.skip_ + bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+               kSharedMemory, static_cast<off_t>(offset - part.skip_));
     if (part.memory_ == MAP_FAILED) {
       part.memory_ = nullptr;
       return environment_error(

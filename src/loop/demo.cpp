@@ -175,9 +175,8 @@ class Measurement {
       options.shapes = measure::VerifyOptions::Shapes::workloads;
       options.inputs = measure::VerifyOptions::Inputs::normal;
       options.seeds = 1;
-      const auto verified = verify_variants(tools_.device, task, reference_,
-                                            Workloads::of_the_gate, peer.files, who.label, options,
-                                            tools_.random);
+      const auto verified = verify_variants(tools_.device, task, reference_, Workloads::of_the_gate,
+                                            peer.files, who.label, options, tools_.random);
       if (!verified) {
         if (verified.error().kind != ErrorKind::bad_input &&
             verified.error().kind != ErrorKind::refused)

@@ -259,10 +259,10 @@ Result<Judgement> judge(workspace::Workspace& workspace, Tools& tools, const mea
   tools.observer.progress(fmt::format("{}: checking correctness", input.candidate_label));
   measure::VerifyOptions verify_options;
   verify_options.baseline = input.baseline_checks;
-  BURNISH_TRY_ASSIGN(judgement.verification,
-                     verify_variants(tools.device, spec, task.reference, Workloads::of_the_gate,
-                                     input.candidate, input.candidate_label, verify_options,
-                                     tools.random));
+  BURNISH_TRY_ASSIGN(
+      judgement.verification,
+      verify_variants(tools.device, spec, task.reference, Workloads::of_the_gate, input.candidate,
+                      input.candidate_label, verify_options, tools.random));
   const auto& verification = *judgement.verification;
   if (verification.verdict != measure::Verdict::pass) {
     fail(judgement, "correctness", verification.why, measure::to_string(verification.verdict));

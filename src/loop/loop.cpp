@@ -153,7 +153,8 @@ class Evaluations : public agent::Evaluator {
       names.push_back(workload.name);
       seconds.emplace_back(0, workload.weight);
     }
-    auto timed = measure::quick_trial(tools_.device, task_, *candidate, names, {}, tools_.random);
+    auto timed = measure::quick_trial(tools_.device, task_, *candidate, names, loop_.trial_inputs_,
+                                      {}, tools_.random);
     if (!timed) {
       const auto kind = timed.error().kind;
       if (kind != ErrorKind::refused && kind != ErrorKind::timeout && kind != ErrorKind::bad_input)
@@ -327,8 +328,8 @@ Result<void> Loop::baseline(Tools& tools, AllowWeak allow) {
                      judged_candidate(spec, files, label(version), tools.device.info().arch));
   tools.observer.progress(fmt::format("checking {}", label(version)));
   BURNISH_TRY_ASSIGN(const auto verification,
-                     verify_variants(tools.device, spec, reference_, Workloads::of_the_gate,
-                                     files, candidate.label, {}, tools.random));
+                     verify_variants(tools.device, spec, reference_, Workloads::of_the_gate, files,
+                                     candidate.label, {}, tools.random));
   if (verification.verdict != measure::Verdict::pass) {
     BURNISH_TRY(workspace_.append("undone", Phase::done, version, {{"event", "baseline"}}));
     return refused("the baseline does not pass its own checks: " + verification.why)

@@ -134,6 +134,7 @@ class Loop {
 
   workspace::Workspace workspace_;
   std::shared_ptr<measure::Reference> reference_;
+  measure::TrialInputs trial_inputs_;
   friend class Evaluations;
 };
 

@@ -163,8 +163,8 @@ Result<measure::Verification> verify_variants(device::Device& device, const Task
                                               const std::string& label,
                                               const measure::VerifyOptions& options,
                                               Random& random) {
-  const auto verify = [&](const TaskSpec& task, const measure::VerifyOptions& chosen)
-      -> Result<measure::Verification> {
+  const auto verify = [&](const TaskSpec& task,
+                          const measure::VerifyOptions& chosen) -> Result<measure::Verification> {
     BURNISH_TRY_ASSIGN(const auto candidate,
                        judged_candidate(task, files, label, device.info().arch));
     return measure::verify(device, judged_task(task, reference, workloads), candidate, {}, chosen,

@@ -137,30 +137,30 @@ class Tally {
     }
   }
 
-  /// `matrices` are of all leading indices.
+  /// Rows [begin, end) of all matrices, one below the other; no tile may be cut. `matrices` are of
+  /// all leading indices.
   void scan(std::int64_t begin, std::int64_t end, std::vector<Part>& matrices) {
-    std::int64_t flat = begin * shape_.rows * shape_.columns;
-    for (std::int64_t leading = begin; leading < end; ++leading) {
-      for (std::int64_t row = 0; row < shape_.rows; ++row) {
-        Part line;
-        for (std::int64_t column = 0; column < shape_.columns; ++column, ++flat) {
-          const std::optional<Part> element = scan_element(flat);
-          if (!element) continue;
-          line.add(*element);
-          tiles_[static_cast<std::size_t>(column / tile_columns_)].add(*element);
-          if (rank_ >= 1) slices[rank_ - 1][static_cast<std::size_t>(column)].add(*element);
-        }
-        std::int64_t outer = leading;
-        for (std::size_t axis = rank_ >= 2 ? rank_ - 2 : 0; axis > 0; --axis) {
-          const std::int64_t size = tensor_.shape[axis - 1];
-          slices[axis - 1][static_cast<std::size_t>(outer % size)].add(line);
-          outer /= size;
-        }
-        if (rank_ >= 2) slices[rank_ - 2][static_cast<std::size_t>(row)].add(line);
-        matrices[static_cast<std::size_t>(leading)].add(line);
-        whole.add(line);
-        if ((row + 1) % kTile == 0 || row + 1 == shape_.rows) close_tiles(leading, row);
+    std::int64_t flat = begin * shape_.columns;
+    for (std::int64_t line_index = begin; line_index < end; ++line_index) {
+      const std::int64_t leading = line_index / shape_.rows, row = line_index % shape_.rows;
+      Part line;
+      for (std::int64_t column = 0; column < shape_.columns; ++column, ++flat) {
+        const std::optional<Part> element = scan_element(flat);
+        if (!element) continue;
+        line.add(*element);
+        tiles_[static_cast<std::size_t>(column / tile_columns_)].add(*element);
+        if (rank_ >= 1) slices[rank_ - 1][static_cast<std::size_t>(column)].add(*element);
       }
+      std::int64_t outer = leading;
+      for (std::size_t axis = rank_ >= 2 ? rank_ - 2 : 0; axis > 0; --axis) {
+        const std::int64_t size = tensor_.shape[axis - 1];
+        slices[axis - 1][static_cast<std::size_t>(outer % size)].add(line);
+        outer /= size;
+      }
+      if (rank_ >= 2) slices[rank_ - 2][static_cast<std::size_t>(row)].add(line);
+      if (rank_ >= 4) matrices[static_cast<std::size_t>(leading)].add(line);
+      whole.add(line);
+      if ((row + 1) % kTile == 0 || row + 1 == shape_.rows) close_tiles(leading, row);
     }
   }
 
@@ -309,10 +309,12 @@ ErrorModel error_model(const Problem& problem, const Tensor& output, Rounding ro
 std::vector<double> representable(DType dtype, std::vector<double> want) {
   if (!is_floating(dtype)) return rounded(dtype, std::move(want));
   const double limit = largest(dtype) * (1 + unit_round_off(dtype));
-  for (double& value : want) {
-    if (std::abs(value) < limit || !std::isfinite(value)) continue;
-    value = rounded(dtype, {value})[0];
-  }
+  for_each_piece(want.size(), kGrain, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (std::abs(want[i]) < limit || !std::isfinite(want[i])) continue;
+      want[i] = rounded(dtype, {want[i]})[0];
+    }
+  });
   return want;
 }
 
@@ -420,17 +422,20 @@ Numbers compare(const Tensor& tensor, std::span<const double> got, std::span<con
   std::vector<Part> matrices(static_cast<std::size_t>(shape.leading));
   std::size_t sums = 0;
   for (const std::int64_t size : tensor.shape) sums += static_cast<std::size_t>(size);
-  const std::size_t matrix = std::max<std::size_t>(want.size() / matrices.size(), 1);
+  // A piece is of whole matrices, or of whole rows of tiles where there is but one matrix.
+  const auto height = static_cast<std::size_t>(shape.rows);
+  const std::size_t rows = matrices.size() * height;
+  const std::size_t unit = rank <= 2 ? static_cast<std::size_t>(kTile) : height;
+  const std::size_t elements =
+      unit * static_cast<std::size_t>(std::max<std::int64_t>(shape.columns, 1));
   const std::size_t grain =
-      sums <= kMostSums ? std::max<std::size_t>(kGrain / matrix, 1) : matrices.size();
+      sums <= kMostSums ? unit * std::max<std::size_t>(kGrain / elements, 1) : rows;
   std::vector<Tally> tallies;
-  for (std::size_t i = 0; i < pieces_of(matrices.size(), grain); ++i)
+  for (std::size_t i = 0; i < pieces_of(rows, grain); ++i)
     tallies.emplace_back(tensor, got, want, bounds, non_finite);
-  for_each_piece(matrices.size(), grain,
-                 [&](std::size_t piece, std::size_t begin, std::size_t end) {
-                   tallies[piece].scan(static_cast<std::int64_t>(begin),
-                                       static_cast<std::int64_t>(end), matrices);
-                 });
+  for_each_piece(rows, grain, [&](std::size_t piece, std::size_t begin, std::size_t end) {
+    tallies[piece].scan(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end), matrices);
+  });
   Tally& all = tallies.front();
   for (std::size_t i = 1; i < tallies.size(); ++i) all.merge(tallies[i]);
   Numbers& result = all.numbers;

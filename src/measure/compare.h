@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -97,10 +98,14 @@ struct Trial {
   double seconds = 0;
   int samples = 0;
 };
+struct Drawn;
+/// What all trials at a workload share: its inputs and what the reference makes of them.
+using TrialInputs = std::map<std::string, std::shared_ptr<const Drawn>>;
 Result<std::vector<Trial>> quick_trial(device::Device& device, const Task& task,
                                        const Candidate& candidate,
                                        const std::vector<std::string>& workloads,
-                                       const device::Limits& limits, Random& random);
+                                       TrialInputs& inputs, const device::Limits& limits,
+                                       Random& random);
 
 Json to_json(const Bench& bench);
 

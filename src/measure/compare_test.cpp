@@ -437,19 +437,22 @@ TEST(Bench, WorkloadsWithoutWeightAreTimedByNameOnly) {
 TEST(QuickTrial, TimesARightCandidateAndRefusesAWrongOne) {
   Lab lab(29);
   lab.task = tiny_task({{"big", {{"N", 64}}}, {"small", {{"N", 16}}}});
-  auto trial = quick_trial(lab.device, lab.task, version("v0"), {"big"}, {}, lab.random);
+  TrialInputs inputs;
+  auto trial = quick_trial(lab.device, lab.task, version("v0"), {"big"}, inputs, {}, lab.random);
   ASSERT_TRUE(trial) << trial.error().to_string();
   EXPECT_NEAR(trial->at(0).seconds, 1e-3, 5e-4);
+  EXPECT_EQ(inputs.count("big"), 1u);
   lab.device.programs["v1"]["k"] = [](const FakeCall& call) -> Result<void> {
     BURNISH_TRY(twice(call));
     call.pointer<float>(1)[call.integer(2) - 1] = 0;
     return {};
   };
-  trial = quick_trial(lab.device, lab.task, version("v1"), {"big"}, {}, lab.random);
+  trial = quick_trial(lab.device, lab.task, version("v1"), {"big"}, inputs, {}, lab.random);
   ASSERT_FALSE(trial);
   EXPECT_EQ(trial.error().kind, ErrorKind::refused);
   EXPECT_THAT(trial.error().message, HasSubstr("v1 is wrong at small: elements [15] of Y"));
-  trial = quick_trial(lab.device, lab.task, version("does not compile"), {"big"}, {}, lab.random);
+  trial = quick_trial(lab.device, lab.task, version("does not compile"), {"big"}, inputs, {},
+                      lab.random);
   ASSERT_FALSE(trial);
   EXPECT_EQ(trial.error().kind, ErrorKind::refused);
 }

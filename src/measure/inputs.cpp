@@ -6,6 +6,8 @@
 #include <numeric>
 #include <span>
 
+#include "base/parallel.h"
+
 namespace burnish::measure {
 namespace {
 
@@ -13,6 +15,8 @@ using device::Buffer;
 
 /// Extra elements of a content pool: as many different launches before a content could return.
 constexpr std::size_t kPoolSlack = 65536;
+/// Elements that are drawn from one seed: a few milliseconds of a core.
+constexpr std::size_t kDrawn = 1 << 18;
 
 bool bounded(const Tensor& tensor) {
   return tensor.draw.kind == Draw::Kind::uniform || tensor.draw.kind == Draw::Kind::integers;
@@ -203,7 +207,13 @@ std::vector<double> rounded(DType dtype, std::vector<double> values) {
 
 std::vector<double> draw_tensor(const Tensor& tensor, Generator& generator) {
   std::vector<double> values(static_cast<std::size_t>(tensor.elements()));
-  fill(values, [&] { return draw_one(tensor, generator); });
+  // Each piece has a seed of its own, so that it does not matter which core draws it.
+  std::vector<std::uint64_t> seeds(pieces_of(values.size(), kDrawn));
+  for (std::uint64_t& seed : seeds) seed = generator.next();
+  for_each_piece(values.size(), kDrawn, [&](std::size_t piece, std::size_t begin, std::size_t end) {
+    Generator own(seeds[piece]);
+    for (std::size_t i = begin; i < end; ++i) values[i] = draw_one(tensor, own);
+  });
   return rounded(tensor.dtype, std::move(values));
 }
 
@@ -306,7 +316,9 @@ Values draw_inputs(const Problem& problem, Family family, Generator& generator, 
         if (real && !bounded(tensor)) sprinkle_non_finite(tensor, values, generator);
         break;
     }
-    inputs[tensor.name] = rounded(tensor.dtype, std::move(values));
+    // As they were drawn they are rounded already.
+    inputs[tensor.name] =
+        family == Family::normal ? std::move(values) : rounded(tensor.dtype, std::move(values));
   }
   return inputs;
 }

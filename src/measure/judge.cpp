@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/parallel.h"
 #include "base/text.h"
 #include "measure/explain.h"
 
@@ -16,6 +17,7 @@ using device::Buffer;
 using device::BufferState;
 
 constexpr std::size_t kCheap = 1 << 16;  ///< inputs so small that the reference is quick
+constexpr std::size_t kPiece = 1 << 18;  ///< elements that a core looks at in one go
 constexpr double kOfBaseline = 8;        ///< times the baseline's error that a candidate may have
 
 /// The byte of a 32-bit pattern (little-endian) at an offset from the start of the content.
@@ -30,6 +32,26 @@ bool holds_poison(std::span<const std::byte> content, std::size_t at, std::size_
     if (content[i] != poison_byte(poison, static_cast<std::int64_t>(i))) return false;
   }
   return true;
+}
+
+/// How many of `elements` hold(i), and the first of them; -1 where none does.
+template <class Holds>
+std::pair<std::int64_t, std::int64_t> count_elements(std::size_t elements, const Holds& holds) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> found(pieces_of(elements, kPiece), {0, -1});
+  for_each_piece(elements, kPiece, [&](std::size_t piece, std::size_t begin, std::size_t end) {
+    auto& [count, first] = found[piece];
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!holds(i)) continue;
+      if (first < 0) first = static_cast<std::int64_t>(i);
+      ++count;
+    }
+  });
+  std::pair<std::int64_t, std::int64_t> all{0, -1};
+  for (const auto& [count, first] : found) {
+    if (all.second < 0) all.second = first;
+    all.first += count;
+  }
+  return all;
 }
 
 std::string of(std::int64_t part, std::int64_t whole) {
@@ -240,6 +262,23 @@ Poisons draw_poisons(Generator& generator) {
   return poisons;
 }
 
+Result<std::string> trespassed(const Problem& problem, const Drawn& drawn,
+                               const device::RunResult& run, std::uint32_t poison) {
+  std::string first;
+  for (const auto& [name, state] : run.buffers) {
+    if (first.empty()) first = guards(name, state, poison);
+  }
+  for (const Tensor& tensor : problem.tensors) {
+    const BufferState* state = find_state(run, tensor.name);
+    if (state == nullptr || state->content.size() != tensor.bytes()) {
+      return bug(fmt::format("the device gave back no content of buffer {}", tensor.name));
+    }
+    if (tensor.role != Buffer::Role::in || !first.empty()) continue;
+    first = changed_input(tensor, drawn.bytes.at(tensor.name), state->content);
+  }
+  return first;
+}
+
 Result<Check> judge(const Problem& problem, const Drawn& drawn, const device::RunResult& run,
                     std::uint32_t poison, const JudgeContext& context) {
   Check check;
@@ -251,18 +290,8 @@ Result<Check> judge(const Problem& problem, const Drawn& drawn, const device::Ru
     if (check.why.empty()) check.why = std::move(why);
   };
 
-  for (const auto& [name, state] : run.buffers) {
-    if (std::string found = guards(name, state, poison); !found.empty()) fail(std::move(found));
-  }
-  for (const Tensor& tensor : problem.tensors) {
-    const BufferState* state = find_state(run, tensor.name);
-    if (state == nullptr || state->content.size() != tensor.bytes()) {
-      return bug(fmt::format("the device gave back no content of buffer {}", tensor.name));
-    }
-    if (tensor.role != Buffer::Role::in) continue;
-    std::string found = changed_input(tensor, drawn.bytes.at(tensor.name), state->content);
-    if (!found.empty()) fail(std::move(found));
-  }
+  BURNISH_TRY_ASSIGN(std::string trespass, trespassed(problem, drawn, run, poison));
+  if (!trespass.empty()) fail(std::move(trespass));
   Values moves;
   for (const Tensor& tensor : problem.tensors) {
     if (!is_output(tensor)) continue;
@@ -284,13 +313,11 @@ Result<Check> judge(const Problem& problem, const Drawn& drawn, const device::Ru
 
     // A short element may hold the pattern by chance, a wrong one does not.
     const std::size_t size = size_of(tensor.dtype);
-    std::int64_t poisoned = 0, first = -1;
-    for (std::size_t i = 0; tensor.role == Buffer::Role::out && i < got.size(); ++i) {
-      if (!holds_poison(content, i * size, size, poison)) continue;
-      if (size < 4 && std::abs(got[i] - want[i]) <= bounds[i]) continue;
-      if (first < 0) first = static_cast<std::int64_t>(i);
-      ++poisoned;
-    }
+    const std::size_t looked_at = tensor.role == Buffer::Role::out ? got.size() : 0;
+    const auto [poisoned, first] = count_elements(looked_at, [&](std::size_t i) {
+      return holds_poison(content, i * size, size, poison) &&
+             !(size < 4 && std::abs(got[i] - want[i]) <= bounds[i]);
+    });
     const bool judged = context.holes == JudgeContext::Holes::judged;
     // With short elements a few matches among many wrong ones are chance.
     if (judged && poisoned > 0 && (size >= 4 || poisoned * 2 >= numbers.failing)) {
@@ -336,16 +363,11 @@ Result<std::string> unwritten(const Problem& problem, const device::RunResult& f
     const BufferState* b = find_state(second, tensor.name);
     if (a == nullptr || b == nullptr) return bug("the device gave back no content");
     const std::size_t size = size_of(tensor.dtype);
-    std::int64_t count = 0, at = -1;
-    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
-      const std::size_t offset = static_cast<std::size_t>(i) * size;
-      if (!holds_poison(a->content, offset, size, poisons.first) ||
-          !holds_poison(b->content, offset, size, poisons.second)) {
-        continue;
-      }
-      if (at < 0) at = i;
-      ++count;
-    }
+    const auto elements = static_cast<std::size_t>(tensor.elements());
+    const auto [count, at] = count_elements(elements, [&](std::size_t i) {
+      return holds_poison(a->content, i * size, size, poisons.first) &&
+             holds_poison(b->content, i * size, size, poisons.second);
+    });
     if (count > 0) return not_written(tensor, count, at);
   }
   return std::string();

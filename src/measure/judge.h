@@ -65,6 +65,10 @@ struct JudgeContext {
   enum class Holes { judged, known } holes = Holes::judged;
 };
 
+/// What lies outside the buffers and the inputs must be as they were; "" when they are.
+Result<std::string> trespassed(const Problem& problem, const Drawn& drawn,
+                               const device::RunResult& run, std::uint32_t poison);
+
 /// Judges one run in full.
 Result<Check> judge(const Problem& problem, const Drawn& drawn, const device::RunResult& run,
                     std::uint32_t poison, const JudgeContext& context);

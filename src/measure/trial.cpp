@@ -14,8 +14,8 @@ namespace {
 constexpr int kLaunches = 5;
 constexpr double kShort = 50e-6;  ///< as in a full comparison
 constexpr double kBatch = 200e-6;
-/// Inputs at the timed workload are always the same, so that the reference's cache answers for
-/// every trial but the first; a trial decides nothing, and the gate draws its own.
+/// Inputs at a timed workload are always the same, so that the reference is asked once for all
+/// trials; a trial decides nothing, and the gate draws its own.
 constexpr std::uint64_t kFixedSeed = 0xb0a5;
 
 Error wrong(const std::string& label, const std::string& where, const std::string& why) {
@@ -40,13 +40,17 @@ Result<device::RunResult> judged_run(device::Session& session, const device::Lau
 }
 
 Result<Trial> timed_at(device::Session& session, const Task& task, const Candidate& candidate,
-                       const Workload& timed, const Poisons& poisons,
+                       const Workload& timed, TrialInputs& inputs, const Poisons& poisons,
                        const device::DeviceInfo& info) {
   BURNISH_TRY_ASSIGN(Problem problem, task.problem(timed.name, timed.dims));
   BURNISH_TRY_ASSIGN(const device::LaunchPlan plan, candidate.plan(timed.dims));
   Oracle oracle(std::move(problem), *task.reference);
   BURNISH_TRY(session.prepare(buffers(oracle.problem())));
-  BURNISH_TRY_ASSIGN(const auto drawn, oracle.draw(Family::normal, kFixedSeed));
+  auto& drawn = inputs[timed.name];
+  if (drawn == nullptr) {
+    BURNISH_TRY_ASSIGN(auto fresh, oracle.draw(Family::normal, kFixedSeed));
+    drawn = std::make_shared<const Drawn>(std::move(*fresh));
+  }
   BURNISH_TRY_ASSIGN(const auto first,
                      judged_run(session, plan, oracle, *drawn, poisons.second, candidate.label));
 
@@ -77,7 +81,8 @@ Result<Trial> timed_at(device::Session& session, const Task& task, const Candida
 Result<std::vector<Trial>> quick_trial(device::Device& device, const Task& task,
                                        const Candidate& candidate,
                                        const std::vector<std::string>& workloads,
-                                       const device::Limits& limits, Random& random) {
+                                       TrialInputs& inputs, const device::Limits& limits,
+                                       Random& random) {
   if (std::string why = forbidden_source(device.info(), candidate.source, real_process_runner());
       !why.empty()) {
     return refused(why);
@@ -103,7 +108,7 @@ Result<std::vector<Trial>> quick_trial(device::Device& device, const Task& task,
       return bad_input(fmt::format("the task has no workload {}", workload));
     }
     BURNISH_TRY_ASSIGN(const Trial trial,
-                       timed_at(*session, task, candidate, *timed, poisons, device.info()));
+                       timed_at(*session, task, candidate, *timed, inputs, poisons, device.info()));
     trials.push_back(trial);
   }
   return trials;

@@ -212,12 +212,19 @@ class Verifier {
       check.verdict = Verdict::fail;
       check.why = hole;
     } else if (check.verdict == Verdict::pass) {
-      BURNISH_TRY_ASSIGN(Check again, judge(problem, *drawn, *second, poisons_.second, context));
+      const std::string differs = difference(problem, *first, *second);
+      Check again = check;
+      if (differs.empty()) {  // the same bytes are as right as they were
+        BURNISH_TRY_ASSIGN(again.why, trespassed(problem, *drawn, *second, poisons_.second));
+        if (!again.why.empty()) again.verdict = Verdict::fail;
+      } else {
+        BURNISH_TRY_ASSIGN(again, judge(problem, *drawn, *second, poisons_.second, context));
+      }
       if (again.verdict != Verdict::pass) {
         check = std::move(again);
         check.why += "; the first run on the same inputs was right";
       } else if (problem.tolerance.repeatable == Tolerance::Repeatable::bitwise) {
-        check.why = difference(problem, *first, *second);
+        check.why = differs;
         if (!check.why.empty()) check.verdict = Verdict::fail;
       }
     }

@@ -52,8 +52,8 @@ TEST(DemoTable, HasEveryVersionAndPeerAtAWorkload) {
   ASSERT_EQ(cells.size(), 6u);
   EXPECT_THAT(cells[2], ElementsAre("v1", "01-fast", "PASS", "2.00 µs", "[1.80 µs, 2.20 µs]",
                                     "1.00 µs", "4 [4, 4]", "2", "30", "50.0 %", "–", "2.00e-07"));
-  EXPECT_THAT(cells[3], ElementsAre("v2", "02-wrong", "FAIL", "–", "–", "–", "–", "–", "–", "–",
-                                    "–", "–"));
+  EXPECT_THAT(cells[3],
+              ElementsAre("v2", "02-wrong", "FAIL", "–", "–", "–", "–", "–", "–", "–", "–", "–"));
   EXPECT_EQ(cells[4][0], "other (peer)");
   EXPECT_EQ(cells[4][7], "1");
   EXPECT_EQ(cells[5][5], "–");  // a program's launches have a floor of their own
