@@ -110,14 +110,12 @@ std::vector<Version> peers_of(const Example& example, const TaskSpec& task, Demo
   return peers;
 }
 
-/// The workloads that the gate leaves out are those to report; all when there are none.
+/// All that have a weight, those first that the gate leaves out: they are what a story is told for.
 std::vector<std::string> reported(const TaskSpec& task) {
   std::vector<std::string> names;
-  for (const auto& workload : task.workloads)
-    if (!workload.gate) names.push_back(workload.name);
-  if (names.empty())
+  for (const bool gate : {false, true})
     for (const auto& workload : task.workloads)
-      if (workload.weight > 0) names.push_back(workload.name);
+      if (workload.gate == gate && workload.weight > 0) names.push_back(workload.name);
   return names;
 }
 
