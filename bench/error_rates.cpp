@@ -167,7 +167,7 @@ std::vector<Kernel> kernels(const std::string& language) {
                    }
                    return Values{{"C", c}};
                  }});
-  all.push_back({"powers", kPowers, kPowersInCuda, cuda ? 2000 : 100, 512, 0,
+  all.push_back({"powers", kPowers, kPowersInCuda, cuda ? 500 : 100, 512, 0,
                  [](const Problem& problem, const Values& in) {
                    const auto n = static_cast<std::size_t>(problem.tensors[0].shape[1]);
                    std::vector<double> c = in.at("A");

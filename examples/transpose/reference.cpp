@@ -2,7 +2,8 @@
 
 #include "burnish_reference.h"
 
-// Rows of B are shared among threads some at a time: that many columns of A are in the lines it reads.
+// Rows of B are shared among threads some at a time: that many columns of A are in the lines it
+// reads.
 void reference(const burnish::Dims& dims, const burnish::Inputs& in, burnish::Outputs& out) {
   const auto M = dims["M"], N = dims["N"];
   const double* A = in["A"];

@@ -42,11 +42,10 @@ Result<int> check(const Common& common, const CheckOptions& options) {
     label = options.version;
   }
   BURNISH_TRY_ASSIGN(auto bench, open_bench(common, workspace));
-  BURNISH_TRY_ASSIGN(const auto candidate, loop::judged_candidate(workspace.task(), files, label,
-                                                                  bench.device->info().arch));
   bench.observer->progress("checking " + label);
   BURNISH_TRY_ASSIGN(const auto verification,
-                     measure::verify(*bench.device, task, candidate, {}, {}, real_random()));
+                     loop::verify_variants(*bench.device, workspace.task(), reference,
+                                           loop::Workloads::all, files, label, {}, real_random()));
   bench.observer.reset();
   if (common.json) {
     print_json(measure::to_json(verification));

@@ -167,8 +167,7 @@ Result<int> tell_by_machine_code(const Common& common, const std::string& name,
                     "allocated, waves a SIMD by the vendor's model / by what the hardware "
                     "allocates; counts are of one turn of the hot loop.\n",
                     info.name) +
-        text +
-        fmt::format("\n--device {} tunes the version for this machine\n", info.backend));
+        text + fmt::format("\n--device {} tunes the version for this machine\n", info.backend));
   return 0;
 }
 

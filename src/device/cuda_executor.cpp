@@ -7,6 +7,7 @@
 #include <deque>
 #include <utility>
 
+#include "base/statistics.h"
 #include "device/cuda_api.h"
 #include "device/cuda_clocks.h"
 #include "device/cuda_compile.h"
@@ -18,12 +19,15 @@
 namespace burnish::device {
 namespace {
 
-/// Keeps the device busy while the launches that are timed are queued, so that the first time stamp
-/// is not taken long before the first kernel comes. It touches no memory. (PTX ISA, special
-/// registers.)
-constexpr char kWaitPtx[] = R"(.version 7.0
+/// burnish_wait keeps the device busy while the launches that are timed are queued, so that the
+/// first time stamp is not taken long before the first kernel comes. It touches no memory. (PTX
+/// ISA, special registers.) burnish_nothing is what a launch takes at least.
+constexpr char kOwnPtx[] = R"(.version 7.0
 .target sm_70
 .address_size 64
+.visible .entry burnish_nothing() {
+  ret;
+}
 .visible .entry burnish_wait(.param .u64 nanoseconds) {
   .reg .u64 %now, %end, %length;
   .reg .pred %go_on;
@@ -41,6 +45,9 @@ again:
 constexpr std::uint64_t kFirstLaunchNs = 40'000;
 constexpr std::uint64_t kFurtherLaunchNs = 8'000;
 constexpr std::uint64_t kLongestWaitNs = 5'000'000;
+/// What measures stamping: an odd number of samples, and launches in the graphs that are compared.
+constexpr int kStampingSamples = 25;
+constexpr int kShortGraph = 20, kLongGraph = 60;
 /// Clusters beyond this are not portable (CUDA C++ Programming Guide, "Compute Capabilities").
 constexpr std::int64_t kPortableCluster = 8;
 
@@ -122,12 +129,16 @@ class CudaExecutor : public GpuExecutor {
   Result<void> capture() override;
   Result<void> bind_arguments(std::size_t index, Prepared& prepared);
   Result<void> enqueue(std::size_t launch);
+  Result<void> hold(std::uint64_t nanoseconds);
+  Result<void> measure_stamping();
 
   const CudaApi& api_;
   fs::path folder_;
   std::string pci_bus_id_;
   cu::Context context_ = nullptr;
-  cu::Function wait_ = nullptr;
+  cu::Function wait_ = nullptr, nothing_ = nullptr;
+  /// What two time stamps add to a launch between them, and to a graph: seconds.
+  double launch_stamping_ = 0, graph_stamping_ = 0;
   std::deque<Prepared> prepared_;
   bool is_profiled_ = std::getenv(kProfiledVariable) != nullptr;
 };
@@ -139,9 +150,59 @@ Result<void> CudaExecutor::open() {
   char id[32] = "";
   if (api_.device_pci_bus_id(id, sizeof id, device_) == cu::kSuccess) pci_bus_id_ = id;
   gpu::Module module = nullptr;
-  BURNISH_TRY(check("cannot load the kernel that waits", api_.module_load_data(&module, kWaitPtx)));
-  return check("cannot find the kernel that waits",
-               api_.module_get_function(&wait_, module, "burnish_wait"));
+  BURNISH_TRY(check("cannot load burnish's own kernels", api_.module_load_data(&module, kOwnPtx)));
+  BURNISH_TRY(check("cannot find the kernel that waits",
+                    api_.module_get_function(&wait_, module, "burnish_wait")));
+  BURNISH_TRY(check("cannot find the kernel that does nothing",
+                    api_.module_get_function(&nothing_, module, "burnish_nothing")));
+  return is_profiled_ ? Result<void>() : measure_stamping();
+}
+
+Result<void> CudaExecutor::hold(std::uint64_t nanoseconds) {
+  void* parameters[] = {&nanoseconds};
+  return check("cannot launch the kernel that waits",
+               api_.launch_kernel(wait_, 1, 1, 1, 1, 1, 1, 0, stream_, parameters, nullptr));
+}
+
+/// The two stamps round a launch are 3 µs further apart on an H200 than the kernel is long. An
+/// empty kernel's own length is what one more of them adds to a graph; what its launch takes beyond
+/// that, and a graph beyond its launches, is the stamps'.
+Result<void> CudaExecutor::measure_stamping() {
+  BURNISH_TRY(event(1));
+  const auto start = [&] {
+    return check("cannot launch an empty kernel",
+                 api_.launch_kernel(nothing_, 1, 1, 1, 1, 1, 1, 0, stream_, nullptr, nullptr));
+  };
+  const auto median_of = [&](const auto& launch) -> Result<double> {
+    std::vector<double> samples;
+    for (int i = 0; i < kStampingSamples; ++i) {
+      BURNISH_TRY(hold(kFirstLaunchNs));
+      BURNISH_TRY(check("cannot stamp the time", api_.event_record(events_[0], stream_)));
+      BURNISH_TRY(launch());
+      BURNISH_TRY(check("cannot stamp the time", api_.event_record(events_[1], stream_)));
+      BURNISH_TRY(check("running an empty kernel", api_.stream_synchronize(stream_)));
+      BURNISH_TRY_ASSIGN(const double seconds, seconds_between(0, 1));
+      samples.push_back(seconds);
+    }
+    return median(samples);
+  };
+  const auto graph_of = [&](int launches) -> Result<double> {
+    BURNISH_TRY(begin_capture());
+    Result<void> captured;
+    for (int i = 0; i < launches && captured; ++i) captured = start();
+    BURNISH_TRY(end_capture(captured));
+    const auto seconds = median_of(
+        [&] { return check("cannot launch a graph", api_.graph_launch(graph_exec_, stream_)); });
+    drop_graph();
+    return seconds;
+  };
+  BURNISH_TRY_ASSIGN(const double launch, median_of(start));
+  BURNISH_TRY_ASSIGN(const double shorter, graph_of(kShortGraph));
+  BURNISH_TRY_ASSIGN(const double longer, graph_of(kLongGraph));
+  const double kernel = (longer - shorter) / (kLongGraph - kShortGraph);
+  launch_stamping_ = std::max(0.0, launch - kernel);
+  graph_stamping_ = std::max(0.0, shorter - kShortGraph * kernel);
+  return {};
 }
 
 Result<GpuBuild> CudaExecutor::compile(const Source& source) {
@@ -280,24 +341,21 @@ Result<void> CudaExecutor::capture() {
 Result<Times> CudaExecutor::launch(const std::function<void(Progress, int launch)>& /*progress*/) {
   const std::size_t count = prepared_.size();
   BURNISH_TRY(event(2 + count));
-  std::uint64_t wait = std::min(
+  const std::uint64_t wait = std::min(
       kFirstLaunchNs + kFurtherLaunchNs * static_cast<std::uint64_t>(count), kLongestWaitNs);
-  void* wait_parameters[] = {&wait};
   if (is_profiled_) {  // a profiler runs each launch by itself
     api_.profiler_start();
   } else {
-    BURNISH_TRY(
-        check("cannot launch the kernel that waits",
-              api_.launch_kernel(wait_, 1, 1, 1, 1, 1, 1, 0, stream_, wait_parameters, nullptr)));
+    BURNISH_TRY(hold(wait));
   }
   Times times;
   if (graph_exec_ != nullptr) {
-    times.timer = fmt::format("cuda graph of {}", repetitions_);
+    times.timer = fmt::format("cuda graph of {} less stamping", repetitions_);
     BURNISH_TRY(check("cannot stamp the time", api_.event_record(events_[0], stream_)));
     BURNISH_TRY(check("cannot launch the graph", api_.graph_launch(graph_exec_, stream_)));
     BURNISH_TRY(check("cannot stamp the time", api_.event_record(events_[1], stream_)));
   } else {
-    times.timer = "cuda events";
+    times.timer = "cuda events less stamping";
     for (std::size_t i = 0; i < count; ++i) {
       BURNISH_TRY(check("cannot stamp the time", api_.event_record(events_[2 + i], stream_)));
       BURNISH_TRY(enqueue(i));
@@ -307,18 +365,18 @@ Result<Times> CudaExecutor::launch(const std::function<void(Progress, int launch
   BURNISH_TRY(check(running(), api_.stream_synchronize(stream_)));
   if (is_profiled_) api_.profiler_stop();
 
-  if (graph_exec_ != nullptr) {
-    BURNISH_TRY_ASSIGN(times.device_seconds, seconds_between(0, 1));
-  } else {
-    BURNISH_TRY_ASSIGN(times.device_seconds, seconds_between(2, 2 + count));
-  }
+  const bool is_graph = graph_exec_ != nullptr;
+  BURNISH_TRY_ASSIGN(const double between,
+                     is_graph ? seconds_between(0, 1) : seconds_between(2, 2 + count));
+  times.device_seconds = std::max(
+      0.0, between - (is_graph ? graph_stamping_ : static_cast<double>(count) * launch_stamping_));
   for (std::size_t i = 0; i < count; ++i) {
     if (count == 1) {
       times.launch_seconds.push_back(times.device_seconds / repetitions_);
       continue;
     }
     BURNISH_TRY_ASSIGN(const double seconds, seconds_between(2 + i, 3 + i));
-    times.launch_seconds.push_back(seconds);
+    times.launch_seconds.push_back(std::max(0.0, seconds - launch_stamping_));
   }
   return times;
 }

@@ -148,7 +148,7 @@ struct RunResult {
   std::vector<double> launch_seconds;  ///< of each launch in the plan, last repetition
   double host_seconds = 0;             ///< the judge's own clock round enqueue and wait: never less
   std::map<std::string, BufferState> buffers;  ///< with ReadBack::yes: all, inputs too
-  std::string timer;                ///< "opencl event profiling", "cuda events", "hip graph of 50"
+  std::string timer;  ///< "opencl event profiling", "cuda events less stamping", "hip graph of 50"
   std::uint64_t flushed_bytes = 0;  ///< written before the launch, with Caches::cold
   MetricSet clocks;  ///< clock.sm, clock.memory, temperature, throttled: where they can be read
 };

@@ -101,8 +101,8 @@ std::vector<Version> peers_of(const Example& example, const TaskSpec& task, Demo
       if (found != example.files.end()) peer.files[file] = found->second;
     }
     if (!peer.files.contains(task.kernel_file) || !peer.files.contains(task.launch_file)) {
-      note(demo, fmt::format("the peer {} lacks {} or {}", name, task.kernel_file,
-                                       task.launch_file));
+      note(demo,
+           fmt::format("the peer {} lacks {} or {}", name, task.kernel_file, task.launch_file));
       continue;
     }
     peers.push_back(std::move(peer));
@@ -110,14 +110,12 @@ std::vector<Version> peers_of(const Example& example, const TaskSpec& task, Demo
   return peers;
 }
 
-/// The workloads that the gate leaves out are those to report; all when there are none.
+/// All that have a weight, those first that the gate leaves out: they are what a story is told for.
 std::vector<std::string> reported(const TaskSpec& task) {
   std::vector<std::string> names;
-  for (const auto& workload : task.workloads)
-    if (!workload.gate) names.push_back(workload.name);
-  if (names.empty())
+  for (const bool gate : {false, true})
     for (const auto& workload : task.workloads)
-      if (workload.weight > 0) names.push_back(workload.name);
+      if (workload.gate == gate && workload.weight > 0) names.push_back(workload.name);
   return names;
 }
 
@@ -164,8 +162,8 @@ class Measurement {
     return demo_.contenders.back();
   }
 
-  /// The same checks of outputs as for versions, with ordinary inputs at the task's workloads: a peer
-  /// need not treat what is hostile as this task does.
+  /// The same checks of outputs as for versions, with ordinary inputs at the task's workloads: a
+  /// peer need not treat what is hostile as this task does.
   Result<void> check_peers(const TaskSpec& task, std::vector<Version>& peers) {
     std::vector<Version> built;
     for (Version& peer : peers) {
@@ -175,8 +173,8 @@ class Measurement {
       options.shapes = measure::VerifyOptions::Shapes::workloads;
       options.inputs = measure::VerifyOptions::Inputs::normal;
       options.seeds = 1;
-      const auto verified = verify_variants(tools_, task, judged_task(task, reference_), peer.files,
-                                            who.label, options);
+      const auto verified = verify_variants(tools_.device, task, reference_, Workloads::of_the_gate,
+                                            peer.files, who.label, options, tools_.random);
       if (!verified) {
         if (verified.error().kind != ErrorKind::bad_input &&
             verified.error().kind != ErrorKind::refused)
@@ -204,8 +202,7 @@ class Measurement {
     for (const Version& version : versions_) {
       auto candidate = judged_candidate(task, version.files, version.contender.label, arch);
       if (!candidate) {
-        note(version.contender.label + " is not timed: " +
-                              candidate.error().to_string());
+        note(version.contender.label + " is not timed: " + candidate.error().to_string());
         continue;
       }
       candidates.push_back(std::move(*candidate));
@@ -271,7 +268,8 @@ class Measurement {
         for (const auto& tensor : problem.tensors)
           tensors[tensor.name] = {{"dtype", to_string(tensor.dtype)}, {"shape", tensor.shape}};
         Json dims = Json::object();
-        for (const auto& [name, value] : workload.dims) dims[name] = static_cast<std::int64_t>(value);
+        for (const auto& [name, value] : workload.dims)
+          dims[name] = static_cast<std::int64_t>(value);
         workloads.push_back({{"name", workload.name},
                              {"variant", variant},
                              {"dims", std::move(dims)},
@@ -442,8 +440,11 @@ Json to_json(const Demo& demo) {
                {"method", demo.method}, {"headline", demo.headline}, {"noise", demo.noise}};
   json["contenders"] = Json::array();
   for (const auto& one : demo.contenders) {
-    Json item = {{"label", one.label}, {"kind", kind_name(one.kind)}, {"what", one.what},
-                 {"gate", one.gate},   {"why", one.why}};
+    Json item = {{"label", one.label},
+                 {"kind", kind_name(one.kind)},
+                 {"what", one.what},
+                 {"gate", one.gate},
+                 {"why", one.why}};
     if (one.error) item["error"] = *one.error;
     json["contenders"].push_back(std::move(item));
   }

@@ -9,8 +9,8 @@
 
 namespace burnish::loop {
 
-/// How long a step of a story may be timed against the one before it, seconds a workload: most differ
-/// plainly.
+/// How long a step of a story may be timed against the one before it, seconds a workload: most
+/// differ plainly.
 inline constexpr double kStorySeconds = 2;
 
 /// A ratio of times, above 1 when the first named is faster, with its 95 % bootstrap interval.
@@ -24,9 +24,9 @@ struct Contender {
   enum class Kind { version, peer, program };
   std::string label;  ///< "v4", "butterfly", "PyTorch eager"
   Kind kind = Kind::version;
-  std::string what;               ///< of a version: its step, or its action
-  std::string gate, why;          ///< of a version: what the gate said; of a peer: its check
-  std::optional<double> error;    ///< relative, 2-norm, against the reference in double precision
+  std::string what;             ///< of a version: its step, or its action
+  std::string gate, why;        ///< of a version: what the gate said; of a peer: its check
+  std::optional<double> error;  ///< relative, 2-norm, against the reference in double precision
 };
 
 /// One contender at one workload of one variant of the task.
@@ -62,9 +62,10 @@ struct Demo {
   double noise = 0;  ///< of A against A, relative: the most of any variant
 };
 
-/// Times all versions of a replayed story and their peers in one run: peers/NAME/ are kernels with a
-/// launch spec, checked and timed like versions; peers/*.py are programs that get the workloads as
-/// JSON on their command line and print {"peer", "workload", "variant", "samples_us", "error"?} or
+/// Times all versions of a replayed story and their peers in one run: peers/NAME/ are kernels with
+/// a launch spec, checked and timed like versions; peers/*.py are programs that get the workloads
+/// as JSON on their command line and print {"peer", "workload", "variant", "samples_us", "error"?}
+/// or
 /// {"note"} a line; they end with 3 when what they need is not here. `tools.timing` says how long a
 /// workload is timed; 0 seconds leave that to the number of workloads.
 Result<Demo> measure_story(Loop& loop, Tools& tools, const Example& example);

@@ -45,8 +45,7 @@ const std::vector<std::string>& backends() {
 /// Files below examples/NAME/, by the rest of their names; those of other backends left out.
 Result<std::map<std::string, std::string>> files_of_example(const std::string& name,
                                                             const std::string& backend) {
-  const std::string root =
-      "examples/" + name + "/" + (backend == "opencl" ? "" : backend + "/");
+  const std::string root = "examples/" + name + "/" + (backend == "opencl" ? "" : backend + "/");
   BURNISH_TRY_ASSIGN(auto found, data_files(root));
   std::map<std::string, std::string> files;
   for (DataFile& file : found) {
@@ -70,7 +69,8 @@ std::vector<std::string> Example::folders(const std::string& folder) const {
   for (const auto& [path, content] : files) {
     if (!path.starts_with(folder + "/")) continue;
     const std::string rest = path.substr(folder.size() + 1);
-    if (const auto end = rest.find('/'); end != std::string::npos) names.insert(rest.substr(0, end));
+    if (const auto end = rest.find('/'); end != std::string::npos)
+      names.insert(rest.substr(0, end));
   }
   return {names.begin(), names.end()};
 }

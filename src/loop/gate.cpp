@@ -240,38 +240,6 @@ std::vector<std::string> changed_categories(const TaskSpec& task,
   return {categories.begin(), categories.end()};
 }
 
-Result<measure::Verification> verify_variants(Tools& tools, const TaskSpec& spec,
-                                              const measure::Task& task, const Files& files,
-                                              const std::string& label,
-                                              const measure::VerifyOptions& options) {
-  const std::string& arch = tools.device.info().arch;
-  BURNISH_TRY_ASSIGN(const auto candidate, judged_candidate(spec, files, label, arch));
-  BURNISH_TRY_ASSIGN(auto all,
-                     measure::verify(tools.device, task, candidate, {}, options, tools.random));
-  for (const auto& variant : spec.variants) {
-    if (all.verdict != measure::Verdict::pass) break;
-    const TaskSpec other = workspace::variant_of(spec, variant);
-    BURNISH_TRY_ASSIGN(const auto other_candidate, judged_candidate(other, files, label, arch));
-    measure::VerifyOptions other_options = options;
-    other_options.baseline.clear();  // of other dtypes
-    BURNISH_TRY_ASSIGN(auto more,
-                       measure::verify(tools.device, judged_task(other, task.reference),
-                                       other_candidate, {}, other_options, tools.random));
-    all.verdict = more.verdict;
-    if (!more.why.empty()) all.why = variant.name + ": " + more.why;
-    for (auto& check : more.checks) {
-      check.name = variant.name + ": " + check.name;
-      all.checks.push_back(std::move(check));
-    }
-    all.device_problem = std::move(more.device_problem);
-    all.seconds += more.seconds;
-    all.reference_seconds += more.reference_seconds;
-    all.build_seconds += more.build_seconds;
-    all.run_seconds += more.run_seconds;
-  }
-  return all;
-}
-
 Result<Judgement> judge(workspace::Workspace& workspace, Tools& tools, const measure::Task& task,
                         const GateInput& input, const fs::path& folder) {
   Judgement judgement;
@@ -291,9 +259,10 @@ Result<Judgement> judge(workspace::Workspace& workspace, Tools& tools, const mea
   tools.observer.progress(fmt::format("{}: checking correctness", input.candidate_label));
   measure::VerifyOptions verify_options;
   verify_options.baseline = input.baseline_checks;
-  BURNISH_TRY_ASSIGN(judgement.verification,
-                     verify_variants(tools, spec, task, input.candidate, input.candidate_label,
-                                     verify_options));
+  BURNISH_TRY_ASSIGN(
+      judgement.verification,
+      verify_variants(tools.device, spec, task.reference, Workloads::of_the_gate, input.candidate,
+                      input.candidate_label, verify_options, tools.random));
   const auto& verification = *judgement.verification;
   if (verification.verdict != measure::Verdict::pass) {
     fail(judgement, "correctness", verification.why, measure::to_string(verification.verdict));

@@ -34,13 +34,6 @@ struct GateInput {
 Result<Judgement> judge(workspace::Workspace& workspace, Tools& tools, const measure::Task& task,
                         const GateInput& input, const fs::path& folder);
 
-/// The checks of the task and, when they passed, of its variants, which carry the variant's name.
-Result<measure::Verification> verify_variants(Tools& tools, const workspace::TaskSpec& spec,
-                                              const measure::Task& task,
-                                              const workspace::Files& files,
-                                              const std::string& label,
-                                              const measure::VerifyOptions& options);
-
 /// Which categories a change touches, as far as tunables tell; empty when none changed.
 std::vector<std::string> changed_categories(const workspace::TaskSpec& task,
                                             const workspace::Configuration& before,

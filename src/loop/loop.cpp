@@ -328,7 +328,8 @@ Result<void> Loop::baseline(Tools& tools, AllowWeak allow) {
                      judged_candidate(spec, files, label(version), tools.device.info().arch));
   tools.observer.progress(fmt::format("checking {}", label(version)));
   BURNISH_TRY_ASSIGN(const auto verification,
-                     verify_variants(tools, spec, task, files, candidate.label, {}));
+                     verify_variants(tools.device, spec, reference_, Workloads::of_the_gate, files,
+                                     candidate.label, {}, tools.random));
   if (verification.verdict != measure::Verdict::pass) {
     BURNISH_TRY(workspace_.append("undone", Phase::done, version, {{"event", "baseline"}}));
     return refused("the baseline does not pass its own checks: " + verification.why)

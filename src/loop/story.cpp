@@ -75,10 +75,10 @@ Result<Story> Story::read(const Example& example, const Configuration& values,
     if (!plan) return bad_input("replay leaves out a step").at({place + "/steps/" + name});
     BURNISH_TRY_ASSIGN(Files changed, replay->implement(situation, *plan, evaluator));
     // Every step's launch spec fits its task.
-    BURNISH_TRY(in_context(workspace::parse_launch(changed.at(story.task_.launch_file),
-                                                   place + "/steps/" + name + "/launch.toml",
-                                                   story.task_),
-                           "reading the step " + name));
+    BURNISH_TRY(
+        in_context(workspace::parse_launch(changed.at(story.task_.launch_file),
+                                           place + "/steps/" + name + "/launch.toml", story.task_),
+                   "reading the step " + name));
     story.versions_[name] = std::move(changed);
     workspace::Record done;
     done.optimization.agent = "replay";
@@ -109,9 +109,9 @@ Result<CompiledStep> Story::compile(const std::string& step, const std::string& 
   BURNISH_TRY_ASSIGN(const auto folder, TemporaryFolder::make("burnish-story"));
   const bool is_cuda = task_.language == "cuda";
   const std::string target = arch == "sm_90" ? device::cuda_target(9, 0) : arch;
-  BURNISH_TRY_ASSIGN(auto build,
-                     is_cuda ? device::compile_cuda(candidate.source, target, folder.path())
-                             : device::compile_hip(candidate.source, arch, folder.path()));
+  BURNISH_TRY_ASSIGN(auto build, is_cuda
+                                     ? device::compile_cuda(candidate.source, target, folder.path())
+                                     : device::compile_hip(candidate.source, arch, folder.path()));
   if (!build.outcome.built)
     return refused(fmt::format("{} does not compile for {}: {}", step, arch, build.outcome.log));
   const fs::path object = folder.path() / (is_cuda ? "kernel.cubin" : "kernel.co");
@@ -122,14 +122,13 @@ Result<CompiledStep> Story::compile(const std::string& step, const std::string& 
   result.arch = arch;
   BURNISH_TRY_ASSIGN(result.reading, isa::read_code(object, world_.processes));
   // What is launched at the first workload, where the configuration admits it.
-  BURNISH_TRY_ASSIGN(const auto launch,
-                     workspace::parse_launch(files(step).at(task_.launch_file),
-                                             step + "/launch.toml", task_));
-  BURNISH_TRY_ASSIGN(const auto plan, workspace::resolve(task_, launch, values,
-                                                         task_.workloads.front().dims, arch));
-  BURNISH_TRY_ASSIGN(const auto first,
-                     workspace::parse_launch(files(kBaseline).at(task_.launch_file), "launch.toml",
-                                             task_));
+  BURNISH_TRY_ASSIGN(const auto launch, workspace::parse_launch(files(step).at(task_.launch_file),
+                                                                step + "/launch.toml", task_));
+  BURNISH_TRY_ASSIGN(const auto plan,
+                     workspace::resolve(task_, launch, values, task_.workloads.front().dims, arch));
+  BURNISH_TRY_ASSIGN(
+      const auto first,
+      workspace::parse_launch(files(kBaseline).at(task_.launch_file), "launch.toml", task_));
   const isa::Kernel* kernel = main_kernel(result.reading, plan, first.kernels.front().name);
   if (kernel == nullptr)
     return refused(fmt::format("{} for {} has none of the kernels that are launched", step, arch));

@@ -157,6 +157,40 @@ Result<measure::Candidate> judged_candidate(const TaskSpec& task, const workspac
   return candidate;
 }
 
+Result<measure::Verification> verify_variants(device::Device& device, const TaskSpec& spec,
+                                              const std::shared_ptr<measure::Reference>& reference,
+                                              Workloads workloads, const workspace::Files& files,
+                                              const std::string& label,
+                                              const measure::VerifyOptions& options,
+                                              Random& random) {
+  const auto verify = [&](const TaskSpec& task,
+                          const measure::VerifyOptions& chosen) -> Result<measure::Verification> {
+    BURNISH_TRY_ASSIGN(const auto candidate,
+                       judged_candidate(task, files, label, device.info().arch));
+    return measure::verify(device, judged_task(task, reference, workloads), candidate, {}, chosen,
+                           random);
+  };
+  BURNISH_TRY_ASSIGN(auto all, verify(spec, options));
+  for (const auto& variant : spec.variants) {
+    if (all.verdict != measure::Verdict::pass) break;
+    measure::VerifyOptions chosen = options;
+    chosen.baseline.clear();  // of other dtypes
+    BURNISH_TRY_ASSIGN(auto more, verify(workspace::variant_of(spec, variant), chosen));
+    all.verdict = more.verdict;
+    if (!more.why.empty()) all.why = variant.name + ": " + more.why;
+    for (auto& check : more.checks) {
+      check.name = variant.name + ": " + check.name;
+      all.checks.push_back(std::move(check));
+    }
+    all.device_problem = std::move(more.device_problem);
+    all.seconds += more.seconds;
+    all.reference_seconds += more.reference_seconds;
+    all.build_seconds += more.build_seconds;
+    all.run_seconds += more.run_seconds;
+  }
+  return all;
+}
+
 Result<int> version_number(const std::string& version) {
   const auto number = parse_integer(version.starts_with('v') ? version.substr(1) : version);
   if (!number || *number < 0 || *number > 1'000'000)

@@ -22,6 +22,15 @@ Result<measure::Candidate> judged_candidate(const workspace::TaskSpec& task,
                                             const workspace::Files& files, const std::string& label,
                                             const std::string& arch);
 
+/// The checks of the task and, when they passed, of its variants, which carry the variant's name.
+Result<measure::Verification> verify_variants(device::Device& device,
+                                              const workspace::TaskSpec& spec,
+                                              const std::shared_ptr<measure::Reference>& reference,
+                                              Workloads workloads, const workspace::Files& files,
+                                              const std::string& label,
+                                              const measure::VerifyOptions& options,
+                                              Random& random);
+
 /// 3 of "v3" or "3". Errors: bad_input.
 Result<int> version_number(const std::string& version);
 

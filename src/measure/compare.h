@@ -15,7 +15,7 @@ namespace burnish::measure {
 
 /// How times are taken; part of every record, and never changed in silence.
 struct Method {
-  std::string timer;    ///< "opencl event profiling", "cuda events", "cuda graph of 50"
+  std::string timer;  ///< "opencl event profiling", "cuda events less stamping", "cuda graph of 50"
   std::string caches;   ///< "cold (128 MiB written before each launch)", "warm"
   int repetitions = 1;  ///< launches between two time stamps
   std::string text() const;
@@ -31,7 +31,7 @@ struct Timing {
   Latency latency;  ///< what verdicts rest on: cold caches, or batches where launches are short
   Latency warm;
   double floor = 0;  ///< of an empty kernel by the same method; 0: the language has none
-  Latency host;  ///< round enqueue and wait, of the launches of `latency`: what a caller sees
+  Latency host;      ///< round enqueue and wait, of the launches of `latency`: what a caller sees
   std::vector<double> samples;
   double flops = 0, bandwidth = 0;  ///< achieved, FLOP/s and B/s; 0 work gives 0
   /// Shares of the ceilings that were given; absent when there was none for it.

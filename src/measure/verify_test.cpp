@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -53,6 +55,18 @@ TEST(Verify, EveryFamilyShapeAndWorkloadIsTried) {
                                              "permuted channels", "one changed element"}));
   EXPECT_THAT(names, testing::IsSupersetOf({"square", "wide", "least", "prime", "tail 1", "tail 2",
                                             "ragged 1", "ragged 2", "thin"}));
+}
+
+TEST(Verify, WorkloadsThatAreNotTimedMeetEveryFamily) {
+  Task task = matmul_task();
+  task.workloads.push_back({"timed", {{"M", 40}, {"N", 41}, {"K", 42}}});
+  task.workloads.push_back({"judged", {{"M", 42}, {"N", 41}, {"K", 40}}, 0});
+  const auto result = judged(matmul_kernel(), task);
+  std::map<std::string, std::set<std::string>> inputs;
+  for (const Check& check : result.checks) inputs[check.name].insert(check.inputs);
+  EXPECT_THAT(inputs["timed"], testing::UnorderedElementsAre("normal", "impulses"));
+  EXPECT_THAT(inputs["judged"],
+              testing::IsSupersetOf({"zeros", "ties", "denormals", "largest finite"}));
 }
 
 TEST(Verify, AChannelOfZerosIsNamed) {

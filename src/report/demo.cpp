@@ -29,9 +29,10 @@ bool says_something(const std::string& cell) {
   return cell != kNone && cell.find_first_not_of("0 +()/") != std::string::npos;
 }
 
-/// Without the columns that say nothing in any row.
+/// Without the columns that say nothing in any row; the first names the row.
 Cells spoken(const Cells& cells) {
   std::vector<bool> keep(cells.front().size(), false);
+  keep.front() = true;
   for (std::size_t r = 1; r < cells.size(); ++r)
     for (std::size_t c = 0; c < keep.size(); ++c)
       if (says_something(cells[r][c])) keep[c] = true;
@@ -116,9 +117,9 @@ std::string means_text(const Demo& demo, int columns) {
 }  // namespace
 
 Cells machine_code(const std::vector<loop::CompiledStep>& steps) {
-  Cells cells{{"step", "target", "registers", "scalar", "shared, B", "waves", "limit",
-               "load, bits", "instructions", "FMA", "matrix", "shared writes + reads", "loads",
-               "between lanes", "DPP moves", "NOP (cycles)", "wait", "spills", "what the rules say"}};
+  Cells cells{{"step", "target", "registers", "scalar", "shared, B", "waves", "limit", "load, bits",
+               "instructions", "FMA", "matrix", "shared writes + reads", "loads", "between lanes",
+               "DPP moves", "NOP (cycles)", "wait", "spills", "what the rules say"}};
   for (const auto& at : steps) {
     const auto value = [&](const std::string& name) { return at.metrics.value(name).value_or(0); };
     const auto number = [&](const std::string& name) { return fmt::format("{:.0f}", value(name)); };
@@ -137,31 +138,29 @@ Cells machine_code(const std::vector<loop::CompiledStep>& steps) {
          number("registers.used") +
              (at.metrics.find("registers.allocated") ? " / " + number("registers.allocated") : ""),
          is_amd ? number("registers.scalar") : kNone, number("shared.static_bytes"),
-         at.occupancy.hardware_waves_per_simd
-             ? fmt::format("{} / {}", at.occupancy.waves_per_simd,
-                           *at.occupancy.hardware_waves_per_simd)
-             : std::to_string(at.occupancy.waves_per_simd),
+         at.occupancy.hardware_waves_per_simd ? fmt::format("{} / {}", at.occupancy.waves_per_simd,
+                                                            *at.occupancy.hardware_waves_per_simd)
+                                              : std::to_string(at.occupancy.waves_per_simd),
          at.occupancy.limiter, widest(), number(loop + "instructions"),
          fmt::format("{:.0f}", value(loop + "fma") + 2 * value(loop + "packed_fma")),
          value("isa.matrix") > 0 ? counts(at.kernel.matrix_shapes) : kNone,
          number(loop + "lds_store") + " + " + number(loop + "lds_load"), number(loop + "vmem_load"),
          counts(at.kernel.cross_lane), number(loop + "dpp_moves"),
          fmt::format("{} ({})", number(loop + "nop"), number(loop + "nop_cycles")),
-         is_amd ? number(loop + "wait") : number(loop + "scoreboard_waits"),
-         number("spill.bytes"), said.empty() ? "nothing" : join(said, ", ")});
+         is_amd ? number(loop + "wait") : number(loop + "scoreboard_waits"), number("spill.bytes"),
+         said.empty() ? "nothing" : join(said, ", ")});
   }
   return spoken(cells);
 }
 
 Cells at_workload(const Demo& demo, const std::string& variant, const std::string& workload) {
   const auto peers = peers_of(demo);
-  std::vector<std::string> header{"version", "step", "gate", "time", "interval", "floor",
-                                  "× v0"};
+  std::vector<std::string> header{"version", "step", "gate", "time", "interval", "floor", "× v0"};
   for (const Contender* peer : peers) header.push_back("× " + peer->label);
   header.insert(header.end(), {"copy", demo.math.empty() ? "math" : demo.math, "error"});
   Cells cells{header};
-  const DemoTime* first =
-      demo.contenders.empty() ? nullptr
+  const DemoTime* first = demo.contenders.empty()
+                              ? nullptr
                               : time_of(demo, demo.contenders.front().label, variant, workload);
   for (const Contender& one : demo.contenders) {
     const DemoTime* time = time_of(demo, one.label, variant, workload);
@@ -240,10 +239,12 @@ std::string demo_text(const Demo& demo, int columns) {
   }
   if (demo.times.empty()) text += plain(spoken(at_workload(demo, "", demo.headline)), columns);
   const bool several = workloads_of(demo).size() > 1;
-  if (several) text += "\nthe fastest version against its peers:\n" + plain(over_workloads(demo), columns);
+  if (several)
+    text += "\nthe fastest version against its peers:\n" + plain(over_workloads(demo), columns);
   text += means_text(demo, columns);
-  text += fmt::format("\n{}; driver {}; A against A within {:.2f} %; intervals are 95 % bootstraps\n",
-                      demo.method, demo.driver, demo.noise * 100);
+  text +=
+      fmt::format("\n{}; driver {}; A against A within {:.2f} %; intervals are 95 % bootstraps\n",
+                  demo.method, demo.driver, demo.noise * 100);
   for (const auto& [name, range] : demo.clocks)
     text += fmt::format("{} {} to {}\n", name, number_text(range.low), number_text(range.high));
   for (const Contender& one : demo.contenders)

@@ -83,7 +83,8 @@ TEST(Launch, ArchitecturesPickKernels) {
   EXPECT_TRUE(contains(other.error().message, "gfx942"));
 }
 
-// Each kernel where its condition over dimensions, tunables, named values and the architecture holds.
+// Each kernel where its condition over dimensions, tunables, named values and the architecture
+// holds.
 TEST(Launch, ConditionsPickKernelsByShapeAndArchitecture) {
   const TaskSpec task = small_task();
   const auto kernel = [](const std::string& name, const std::string& when) {
@@ -93,7 +94,8 @@ TEST(Launch, ConditionsPickKernelsByShapeAndArchitecture) {
   };
   const std::string text = "[let]\nchunk = \"N % 8 == 0 ? 8 : 1\"\n" +
                            kernel("wide", "chunk == 8 and sm >= 90 and WIDTH == 1") +
-                           kernel("narrow", "chunk == 8 and sm < 90") + kernel("tail", "chunk == 1");
+                           kernel("narrow", "chunk == 8 and sm < 90") +
+                           kernel("tail", "chunk == 1");
   const auto launch = parse_launch(text, "launch.toml", task);
   ASSERT_TRUE(launch) << launch.error().to_string();
   const Configuration values = configuration(task, *launch);
@@ -111,15 +113,15 @@ TEST(Launch, ConditionsPickKernelsByShapeAndArchitecture) {
   EXPECT_EQ(launched(1001, "sm_90"), "tail ");
 
   // Where none is launched, that is an error at the last condition.
-  const auto two = parse_launch(kernel("wide", "sm >= 90 and N > 1000").insert(0, "[let]\nchunk = 1\n"),
-                                "launch.toml", task);
+  const auto two = parse_launch(
+      kernel("wide", "sm >= 90 and N > 1000").insert(0, "[let]\nchunk = 1\n"), "launch.toml", task);
   ASSERT_FALSE(two);  // at the workload of 1000
   EXPECT_TRUE(contains(two.error().message, "no [[kernel]] is launched anywhere at N = 1000"))
       << two.error().to_string();
   ASSERT_TRUE(two.error().place);
   EXPECT_EQ(two.error().place->line, 7);
-  const auto new_only = parse_launch(
-      kernel("wide", "sm >= 90").insert(0, "[let]\nchunk = 1\n"), "launch.toml", task);
+  const auto new_only =
+      parse_launch(kernel("wide", "sm >= 90").insert(0, "[let]\nchunk = 1\n"), "launch.toml", task);
   ASSERT_TRUE(new_only) << new_only.error().to_string();
   const auto nowhere = resolve(task, *new_only, values, {{"N", 4}}, "sm_80");
   ASSERT_FALSE(nowhere);

@@ -222,8 +222,9 @@ class TaskReader {
       }
       for (const std::int64_t value : values) {
         if (value >= 1 && value <= kMostElements) continue;
-        dims.fail(name, fmt::format("the dimension {} must be a whole number from 1 to 2^40, not {}",
-                                    name, value));
+        dims.fail(name,
+                  fmt::format("the dimension {} must be a whole number from 1 to 2^40, not {}",
+                              name, value));
       }
       if (longer.size() > kMostChoices) {
         dims.fail(name, fmt::format("these are more than {} workloads", kMostChoices));
@@ -239,10 +240,10 @@ class TaskReader {
     const WorkloadSpec& first = task_.workloads.front();
     for (const auto& [name, value] : first.dims) {
       if (!given.contains(name)) {
-        fields.fail("dims",
-                    fmt::format("the dimension {} of workload \"{}\" is missing here", name,
-                                first.name),
-                    "every workload gives every dimension a value");
+        fields.fail(
+            "dims",
+            fmt::format("the dimension {} of workload \"{}\" is missing here", name, first.name),
+            "every workload gives every dimension a value");
       }
     }
     for (const std::string& name : given) {

@@ -76,7 +76,7 @@ struct StopCondition {
 /// The same task with other dtypes: the kernel's source sees them as macros.
 struct VariantSpec {
   std::string name;
-  std::map<std::string, DType> dtypes;       ///< of tensors; the others stay as they are
+  std::map<std::string, DType> dtypes;  ///< of tensors; the others stay as they are
   std::map<std::string, TomlValue> macros;
 };
 
@@ -96,7 +96,8 @@ struct TaskSpec {
   std::vector<TensorSpec> tensors;
   std::vector<WorkloadSpec> workloads;
   std::vector<VariantSpec> variants;
-  std::map<std::string, TomlValue> macros;  ///< of the variant that this is; none in the task itself
+  std::map<std::string, TomlValue>
+      macros;  ///< of the variant that this is; none in the task itself
   std::map<std::string, DomainSpec> domain;
   Expression flops, bytes;
   std::string math_path;

@@ -26,16 +26,21 @@ ASSEMBLY = [
     (r'extern __shared__ .*? unsigned char shared\[\];', "unsigned char* shared = emulated_shared();"),
     (r'asm volatile\("mbarrier\.init\..*?"memory"\);', "emulated_barrier(barrier, arrivals);"),
     (r'asm volatile\("mbarrier\.arrive\.shared.*?"memory"\);', "emulated_arrive(barrier, 0);"),
-    (r'asm volatile\("mbarrier\.arrive\.expect_tx\..*?"r"\((\w+ \* \d+)\) : "memory"\);',
+    (r'asm volatile\("mbarrier\.arrive\.expect_tx\..*?"r"\((\w+(?: \* \d+)?)\) : "memory"\);',
      r"emulated_arrive(barrier, \1);"),
     (r'asm volatile\(\s+"\{\\n\.reg \.pred done;.*?"memory"\);', "emulated_wait(barrier, parity);"),
     (r'asm volatile\(\s+"cp\.async\.bulk\.tensor\.3d\.shared::cluster\.global\..*?"memory"\);',
      "emulated_load(to, *map, -8, -2, plane, barrier);"),
+    (r'asm volatile\("cp\.async\.bulk\.shared::cluster\.global\..*?"memory"\);',
+     "emulated_load(to, from, bytes, barrier);"),
     (r'asm volatile\("cp\.async\.bulk\.tensor\.3d\.global\.shared::cta\..*?"memory"\);',
      "emulated_store(*map, 0, 0, plane, from);"),
     (r'asm volatile\("cp\.async\.bulk\.wait_group\.read (\d);" ::: "memory"\);', r"emulated_stores(\1);"),
     (r'asm volatile\("(cp\.async\.bulk\.commit_group|fence\.[\w.:]+);" ::: "memory"\);', ""),
     (r'asm volatile\("cp\.async\.(commit_group|wait_group 0);"( ::: "memory")?\);', ""),
+    (r'asm\("fma\.rn\." PAIR .*?"r"\(0\)\);', "z = emulated_minus(pair);"),
+    (r'asm\("prmt\.b32 .*?"r"\(z\)\);', "negative = (z >> 15 & 1) * 0xffffu | (z >> 31) * 0xffff0000u;"),
+    (r'asm\("max\." PAIR .*?"r"\(b\)\);', "z = emulated_larger(a, b);"),
 ]
 
 
@@ -54,10 +59,13 @@ def main():
                 text = re.sub(pattern, meaning, text, flags=re.S)
             assert not re.search(r"\basm\b", text), f"{step / source}: assembly that is not emulated"
             space = re.sub(r"\W", "_", f"step_{folder.parent.name}_{language}_{name}_{value}")
-            kernels = re.findall(r"__launch_bounds__\([^)]*\)\s+(\w+)\(", text)
+            macros = re.findall(r"^#define (\w+)", text, flags=re.M)
+            plain = re.sub(r"^#define (?:.*\\\n)*.*\n", "", text, flags=re.M)
+            kernels = re.findall(r"__launch_bounds__\([^)]*\)\s+(\w+)\(|^KERNEL\((\w+)", plain, flags=re.M)
+            kernels = [one or other for one, other in kernels]
             # Their names are the same in every step, and have C linkage.
             renamed = "".join(f"#define {kernel} {space}_{kernel}\n" for kernel in kernels)
-            restored = "".join(f"#undef {kernel}\n" for kernel in kernels)
+            restored = "".join(f"#undef {kernel}\n" for kernel in kernels + macros)
             code += f"{renamed}namespace {space} {{\n{text}}}\n{restored}"
             for kernel in kernels:
                 table += f'  if (value == {value}) steps["{name}"]["{kernel}"] = kernel_of({space}::{space}_{kernel});\n'

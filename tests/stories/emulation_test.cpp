@@ -2,6 +2,7 @@
 // It shows that the algorithm, its indices and its exchanges are right under AMD's documented
 // semantics; not what a GPU's rounding, memory model or compiler makes of it.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -90,11 +91,12 @@ std::vector<double> drawn(std::size_t elements, std::mt19937& generator, Bytes& 
 TEST(Emulation, DepthwiseSteps) {
   std::mt19937 generator(7);
   // Channels that fill no group; more than one tile each way, rows of an odd length; one whole
-  // tile; many planes for each of the last step's blocks.
+  // tile; many planes for each block of the last steps, with short rows and with rows of 80.
   for (const Variables& dims : {Variables{{"N", 1}, {"C", 9}, {"D", 6}, {"H", 6}, {"L", 11}},
                                 Variables{{"N", 2}, {"C", 1}, {"D", 3}, {"H", 47}, {"L", 83}},
                                 Variables{{"N", 1}, {"C", 1}, {"D", 3}, {"H", 45}, {"L", 80}},
-                                Variables{{"N", 2}, {"C", 3}, {"D", 100}, {"H", 2}, {"L", 8}}}) {
+                                Variables{{"N", 2}, {"C", 3}, {"D", 100}, {"H", 2}, {"L", 8}},
+                                Variables{{"N", 1}, {"C", 2}, {"D", 30}, {"H", 3}, {"L", 80}}}) {
     const auto size = [&](const char* name) { return static_cast<std::size_t>(dims.at(name)); };
     const std::size_t channels = size("N") * size("C"), plane = size("H") * size("L");
     Bytes inputs;
@@ -128,19 +130,41 @@ TEST(Emulation, DepthwiseSteps) {
 }
 
 TEST(Emulation, TopKSteps) {
-  constexpr int kRows = 19;  // more than one workgroup of the last step
   std::mt19937 generator(7);
   struct Case {
     int experts, E, K;
+    int rows = 19;                 // more than a workgroup of the last step has
+    std::string_view from = "00";  // the first step in CUDA with something of its own there
   };
-  for (const Case& each :
-       {Case{64, 64, 8}, Case{64, 40, 4}, Case{128, 100, 5}, Case{128, 128, 8}}) {
-    const Variables dims{
-        {"T", kRows}, {"E", static_cast<double>(each.E)}, {"K", static_cast<double>(each.K)}};
+  for (const Case& each : {Case{64, 64, 8},
+                           Case{64, 64, 4},
+                           Case{64, 40, 4},
+                           Case{128, 100, 5},
+                           Case{128, 128, 8},
+                           Case{128, 128, 4},
+                           Case{128, 256, 4},
+                           Case{128, 256, 8},
+                           Case{128, 512, 4},
+                           Case{128, 512, 8},
+                           Case{64, 64, 3},
+                           Case{128, 128, 6},
+                           Case{128, 301, 33},
+                           Case{128, 700, 33, 19, "06"},
+                           Case{128, 64, 4, 4096, "07"},
+                           Case{128, 64, 8, 4096, "07"},
+                           Case{128, 128, 4, 4101, "07"},
+                           Case{128, 128, 8, 4101, "07"},
+                           Case{128, 256, 8, 4096, "07"},
+                           Case{128, 512, 4, 4096, "07"},
+                           Case{128, 128, 7, 4096, "07"}}) {
+    const Variables dims{{"T", static_cast<double>(each.rows)},
+                         {"E", static_cast<double>(each.E)},
+                         {"K", static_cast<double>(each.K)}};
+    const std::size_t rows = static_cast<std::size_t>(each.rows);
     Bytes inputs;
     emulation::Values in, out;
     const std::size_t E = static_cast<std::size_t>(each.E), K = static_cast<std::size_t>(each.K);
-    in["G"] = drawn(kRows * E, generator, inputs, "G");
+    in["G"] = drawn(rows * E, generator, inputs, "G");
     // Rows of ties, of zeros of both signs, of infinities, of NaN with three numbers between, of
     // NaN.
     for (std::size_t e = 0; e < E; ++e) {
@@ -152,16 +176,18 @@ TEST(Emulation, TopKSteps) {
       in["G"][5 * E + e] = 20 + static_cast<double>(e % 7);  // the sigmoids of all of these are 1
     }
     inputs["G"] = from_doubles(DType::bf16, in["G"]);
-    out["P"].resize(kRows * K);
-    out["I"].resize(kRows * K);
+    in["G"] = to_doubles(DType::bf16, inputs["G"]);
+    out["P"].resize(rows * K);
+    out["I"].resize(rows * K);
     emulation::reference_topk({dims.begin(), dims.end()}, in, out);
     const auto check = [&](const Language& language, const emulation::Steps& steps) {
       for (const auto& [step, kernels] : steps) {
-        SCOPED_TRACE(std::string(language.name) + " " + step + " with room for " +
-                     std::to_string(each.experts));
+        if (step < each.from) continue;
+        SCOPED_TRACE(fmt::format("{} {} with room for {} at {} x {}, {}", language.name, step,
+                                 each.experts, each.rows, each.E, each.K));
         Bytes buffers = inputs;
-        buffers["P"] = poisoned(kRows * K, DType::f32);
-        buffers["I"] = poisoned(kRows * K, DType::i32);
+        buffers["P"] = poisoned(rows * K, DType::f32);
+        buffers["I"] = poisoned(rows * K, DType::i32);
         run("topk_sigmoid", language, step, {{"EXPERTS", TomlValue(std::int64_t{each.experts})}},
             dims, kernels, buffers);
         EXPECT_EQ(to_doubles(DType::i32, buffers["I"]), out["I"]);
@@ -170,7 +196,7 @@ TEST(Emulation, TopKSteps) {
           EXPECT_NEAR(weights[i], out["P"][i], 1e-6 * out["P"][i] + 1e-37) << i;
       }
     };
-    check(kHip, emulation::topk_sigmoid_hip(each.experts));
+    if (each.E <= each.experts) check(kHip, emulation::topk_sigmoid_hip(each.experts));
     check(kCuda, emulation::topk_sigmoid_cuda(each.experts));
   }
 }

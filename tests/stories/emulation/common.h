@@ -30,6 +30,7 @@ inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
 inline float __int_as_float(int x) { return std::bit_cast<float>(x); }
 inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
 inline int min(int a, int b) { return std::min(a, b); }
+inline int max(int a, int b) { return std::max(a, b); }
 inline unsigned max(unsigned a, unsigned b) { return std::max(a, b); }
 
 inline void __syncthreads() { burnish::emulation::barrier(); }

@@ -12,10 +12,59 @@
 
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
-  return from_lane_of(
-      value, [&](int lane) { return lane ^ mask; }, value);
+  return from_lane_of(value, [&](int lane) { return lane ^ mask; }, value);
 }
 
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
+struct alignas(8) int2 {
+  int x, y;
+};
+struct alignas(8) float2 {
+  float x, y;
+};
+inline int2 make_int2(int x, int y) { return {x, y}; }
+inline float2 make_float2(float x, float y) { return {x, y}; }
+template <class T>
+T __ldg(const T* p) {
+  return *p;
+}
+inline float __fdividef(float a, float b) { return a / b; }
+inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
+  const unsigned words[2] = {a, b};
+  unsigned result = 0;
+  for (int i = 0; i < 4; ++i) {
+    const unsigned from = selector >> 4 * i & 7;
+    result |= (words[from / 4] >> from % 4 * 8 & 0xffu) << 8 * i;
+  }
+  return result;
+}
+
+/// fma.rn.bf16x2 with -1 and 0: the canonical NaN is 0x7fff, and 0 - 0 is 0.
+inline unsigned emulated_minus(unsigned pair) {
+  const auto one = [](unsigned x) {
+    if ((x & 0x7fffu) > 0x7f80u) return 0x7fffu;
+    return (x & 0x7fffu) == 0 ? 0u : x ^ 0x8000u;
+  };
+  return one(pair & 0xffffu) | one(pair >> 16) << 16;
+}
+/// max.bf16x2
+inline unsigned emulated_larger(unsigned a, unsigned b) {
+  const auto one = [](unsigned x, unsigned y) {
+    const float p = __uint_as_float(x << 16), q = __uint_as_float(y << 16);
+    if (p != p && q != q) return 0x7fffu;
+    return p != p || q > p ? y : x;
+  };
+  return one(a & 0xffffu, b & 0xffffu) | one(a >> 16, b >> 16) << 16;
+}
+
+inline int __reduce_min_sync(unsigned, int value) {
+  const auto& warp = burnish::emulation::exchange({static_cast<unsigned>(value)});
+  for (int lane = 0; lane < 32; ++lane)
+    value = std::min(value, static_cast<int>(warp[static_cast<std::size_t>(lane)][0]));
+  return value;
+}
 inline unsigned __reduce_max_sync(unsigned, unsigned value) {
   const auto& warp = burnish::emulation::exchange({value});
   for (int lane = 0; lane < 32; ++lane) value = max(value, warp[static_cast<std::size_t>(lane)][0]);
@@ -110,6 +159,11 @@ void emulated_load(unsigned to, const Map& map, int x, int y, int z, unsigned ba
     memory[i] = element ? *element : 0;
     emulated_barriers.at(barrier).bytes -= 2;
   });
+  emulated_barriers.at(barrier).settle();
+}
+inline void emulated_load(unsigned to, const void* from, int bytes, unsigned barrier) {
+  std::memcpy(emulated_shared() + to, from, static_cast<std::size_t>(bytes));
+  emulated_barriers.at(barrier).bytes -= bytes;
   emulated_barriers.at(barrier).settle();
 }
 /// Stores read shared memory as late as they may: when they are waited for.

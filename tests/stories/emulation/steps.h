@@ -52,8 +52,7 @@ Kernel kernel_of(void (*function)(Parameters...)) {
     };
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       function(take(std::type_identity<Parameters>{}, I)...);
-    }
-    (std::index_sequence_for<Parameters...>{});
+    }(std::index_sequence_for<Parameters...>{});
   };
 }
 

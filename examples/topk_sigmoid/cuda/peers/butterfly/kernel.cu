@@ -6,8 +6,6 @@
 // Ranking sigmoids is the design's known flaw: they saturate, so that large logits tie which are not
 // equal; and NaN and infinity count as 0. It is right where neither occurs.
 
-constexpr int kEach = EXPERTS / 32 > 8 ? EXPERTS / 32 : 8;
-constexpr int kLanes = EXPERTS / kEach;
 constexpr float kTaken = -10000;
 
 #if HALF  // logits are fp16
@@ -22,9 +20,11 @@ __device__ inline float sigmoid(unsigned bits) {
   return value <= 1 ? value : 0;  // NaN
 }
 
-extern "C" __global__ void __launch_bounds__(128)
-topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T,
-             int E, int K) {
+template <int kExperts>
+__device__ inline void rank(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I,
+                            int T, int E, int K) {
+  constexpr int kEach = kExperts / 32 > 8 ? kExperts / 32 : 8;
+  constexpr int kLanes = kExperts / kEach;
   const int row = blockIdx.x * (128 / kLanes) + threadIdx.x / kLanes, lane = threadIdx.x % kLanes;
   const unsigned short* x = G + (size_t)min(row, T - 1) * E;  // all lanes take part to the end
   float mine[kEach];
@@ -66,3 +66,12 @@ topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* _
     }
   }
 }
+
+#define KERNEL(name, experts)                                                                           \
+  extern "C" __global__ void __launch_bounds__(128)                                                     \
+  name(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T, int E,  \
+       int K) {                                                                                         \
+    rank<experts>(G, P, I, T, E, K);                                                                    \
+  }
+KERNEL(topk_sigmoid, EXPERTS)
+KERNEL(wide, 512)

@@ -5,8 +5,6 @@
 //
 // NaN orders like a number beyond infinity, and -0 below 0: it is right where neither occurs.
 
-constexpr int kEach = EXPERTS / 32;
-
 #if HALF  // logits are fp16
 #include <cuda_fp16.h>
 __device__ inline float widen(unsigned bits) { return __half2float(__ushort_as_half((unsigned short)bits)); }
@@ -24,9 +22,10 @@ __device__ inline void store(float* P, int* I, unsigned key) {
   *I = (int)(0xffffu - (key & 0xffffu));
 }
 
-extern "C" __global__ void __launch_bounds__(128)
-topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T,
-             int E, int K) {
+template <int kExperts>
+__device__ inline void rank(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I,
+                            int T, int E, int K) {
+  constexpr int kEach = kExperts / 32;
   const int row = blockIdx.x * 4 + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (row >= T) return;
   unsigned mine[kEach];
@@ -57,3 +56,12 @@ topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* _
       store(P + (size_t)row * K + k - k % 32 + lane, I + (size_t)row * K + k - k % 32 + lane, winner);
   }
 }
+
+#define KERNEL(name, experts)                                                                           \
+  extern "C" __global__ void __launch_bounds__(128)                                                     \
+  name(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T, int E,  \
+       int K) {                                                                                         \
+    rank<experts>(G, P, I, T, E, K);                                                                    \
+  }
+KERNEL(topk_sigmoid, EXPERTS)
+KERNEL(wide, 512)

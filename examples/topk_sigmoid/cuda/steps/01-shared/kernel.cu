@@ -37,18 +37,18 @@ __device__ inline void store(float* P, int* I, Best best) {
   *I = best.index == kNone ? -1 : best.index;
 }
 
-extern "C" __global__ void __launch_bounds__(EXPERTS)
-topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T,
-             int E, int K) {
-  __shared__ float value[EXPERTS];
-  __shared__ int index[EXPERTS];
+template <int kExperts>
+__device__ inline void rank(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I,
+                            int T, int E, int K) {
+  __shared__ float value[kExperts];
+  __shared__ int index[kExperts];
   const int row = blockIdx.x, t = threadIdx.x;
   Best mine = logit(G + (size_t)row * E, t, E);
   for (int k = 0; k < K; ++k) {
     value[t] = mine.value;
     index[t] = mine.index;
     __syncthreads();
-    for (int step = EXPERTS / 2; step > 0; step /= 2) {
+    for (int step = kExperts / 2; step > 0; step /= 2) {
       if (t < step) {
         const Best best = better({value[t], index[t]}, {value[t + step], index[t + step]});
         value[t] = best.value;
@@ -62,3 +62,12 @@ topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* _
     __syncthreads();
   }
 }
+
+#define KERNEL(name, experts)                                                                           \
+  extern "C" __global__ void __launch_bounds__(experts)                                                 \
+  name(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T, int E,  \
+       int K) {                                                                                         \
+    rank<experts>(G, P, I, T, E, K);                                                                    \
+  }
+KERNEL(topk_sigmoid, EXPERTS)
+KERNEL(wide, 512)

@@ -38,10 +38,10 @@ __device__ inline void store(float* P, int* I, Best best) {
   *I = best.index == kNone ? -1 : best.index;
 }
 
-extern "C" __global__ void __launch_bounds__(256)
-topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T,
-             int E, int K) {
-  constexpr int kEach = EXPERTS / 32;
+template <int kExperts>
+__device__ inline void rank(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I,
+                            int T, int E, int K) {
+  constexpr int kEach = kExperts / 32;
   const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (row >= T) return;
   Best mine[kEach];
@@ -60,3 +60,12 @@ topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* _
       if (mine[j].index == best.index) mine[j] = {-infinity(), kNone};
   }
 }
+
+#define KERNEL(name, experts)                                                                           \
+  extern "C" __global__ void __launch_bounds__(256)                                                     \
+  name(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T, int E,  \
+       int K) {                                                                                         \
+    rank<experts>(G, P, I, T, E, K);                                                                    \
+  }
+KERNEL(topk_sigmoid, EXPERTS)
+KERNEL(wide, 512)

@@ -28,12 +28,11 @@ __device__ inline void store(float* P, int* I, unsigned key) {
   *I = key == 0 ? -1 : (int)(0xffffu - (key & 0xffffu));
 }
 
-constexpr int kLanes = EXPERTS <= 64 ? 8 : 16;
-constexpr int kEach = EXPERTS / kLanes;
-
-extern "C" __global__ void __launch_bounds__(256)
-topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T,
-             int E, int K) {
+template <int kExperts>
+__device__ inline void rank(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I,
+                            int T, int E, int K) {
+  constexpr int kLanes = kExperts <= 64 ? 8 : 16;
+  constexpr int kEach = kExperts / kLanes;
   const int row = blockIdx.x * (256 / kLanes) + threadIdx.x / kLanes, lane = threadIdx.x % kLanes;
   const unsigned short* x = G + (size_t)min(row, T - 1) * E;  // all lanes take part to the end
   unsigned mine[kEach];
@@ -66,3 +65,12 @@ topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* _
       if (mine[j] == best) mine[j] = 0;
   }
 }
+
+#define KERNEL(name, experts)                                                                           \
+  extern "C" __global__ void __launch_bounds__(256)                                                     \
+  name(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T, int E,  \
+       int K) {                                                                                         \
+    rank<experts>(G, P, I, T, E, K);                                                                    \
+  }
+KERNEL(topk_sigmoid, EXPERTS)
+KERNEL(wide, 512)
