@@ -570,6 +570,27 @@ TEST(NvidiaRules, SeveralOutputsAThreadAreProposedWhereLoadsFeedFewMultiplyAdds)
   EXPECT_EQ(found->headroom, 5);
 }
 
+TEST(NvidiaRules, NarrowLoadsAreSeenInCodeWithoutALoopToo) {
+  const auto narrow = [](std::map<std::string, double> code) {
+    code.insert({{"pipe.lsu_pct", 20},
+                 {"dram.throughput_pct", 48},
+                 {"l2.throughput_pct", 78},
+                 {"pipe.fma_pct", 5},
+                 {"pipe.tensor_pct", 0}});
+    MetricSet metrics;
+    for (const auto& [name, value] : code) metrics.add(number(name, value));
+    const auto findings = shipped().evaluate({metrics, "nvidia", "sm_90"}).findings;
+    return std::any_of(findings.begin(), findings.end(),
+                       [](const Finding& one) { return one.id == "narrow-global-loads"; });
+  };
+  EXPECT_TRUE(narrow({{"isa.global_load_mean_bits", 32}}));
+  EXPECT_FALSE(narrow({{"isa.global_load_mean_bits", 128}}));
+  // What is loaded once before a loop says nothing about the loop.
+  EXPECT_FALSE(narrow({{"isa.global_load_mean_bits", 32},
+                       {"isa.loop.instructions", 40},
+                       {"isa.loop.global_load_mean_bits", 128}}));
+}
+
 TEST(CpuRules, WiderVectorsMayReachScalarArithmeticOutsideTheHotLoop) {
   MetricSet metrics;
   for (const auto& [name, value] : std::map<std::string, double>{{"isa.loop.vector_bits", 256},
