@@ -33,6 +33,7 @@ ASSEMBLY = [
      "emulated_load(to, *map, -8, -2, plane, barrier);"),
     (r'asm volatile\("cp\.async\.bulk\.shared::cluster\.global\..*?"memory"\);',
      "emulated_load(to, from, bytes, barrier);"),
+    (r'asm volatile\("cp\.async\.bulk\.prefetch\.L2\.global .*?"memory"\);', ""),
     (r'asm volatile\("cp\.async\.bulk\.tensor\.3d\.global\.shared::cta\..*?"memory"\);',
      "emulated_store(*map, 0, 0, plane, from);"),
     (r'asm volatile\("cp\.async\.bulk\.wait_group\.read (\d);" ::: "memory"\);', r"emulated_stores(\1);"),

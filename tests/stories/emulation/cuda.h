@@ -24,6 +24,7 @@ struct alignas(8) int2 {
 struct alignas(8) float2 {
   float x, y;
 };
+inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline int2 make_int2(int x, int y) { return {x, y}; }
 inline float2 make_float2(float x, float y) { return {x, y}; }
 template <class T>

@@ -137,8 +137,8 @@ depthwise(const unsigned short* __restrict__ X, const unsigned short* __restrict
 //
 // A plane is one piece of memory and comes by one bulk copy, so rows in shared memory follow each other as they
 // do in memory. What is outside of a plane are rows of zeros between the stages, and zeros apart for the lanes
-// left and right of it. A block has a channel's planes of results or an equal part of them; results go out as
-// they end.
+// left and right of it. A block has a channel's planes of results or an equal part of them. Results go out as they
+// end: neighbouring lanes exchange two of theirs, so that each stores 8 bytes of one slot.
 constexpr int kPairs = 4;                                 // pairs of rows of a band
 constexpr int kBlocks = 20, kBands = 6;                   // 120 slots
 constexpr int kWarps = 8;                                 // with 16 slots each
@@ -147,6 +147,7 @@ constexpr int kMargin = 2 * kLine;                        // rows of zeros above
 // A plane of up to 48 rows and rows of zeros: what reads below a plane goes on into them, and so does what reads
 // above the next. A multiple of 32 dwords, so that a lane reads from the same bank in all stages.
 constexpr int kStage = 56 * kLine, kStages = 3;
+constexpr int kAhead = 2;                                 // planes that are fetched to the L2 cache at once
 // What lanes left and right of a plane read instead, from the bank that they would read there.
 constexpr int kZeros = (2 * kPairs + 4) * kLine + 32;
 
@@ -179,6 +180,9 @@ __device__ inline void load_plane(unsigned to, const unsigned* from, int bytes, 
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
                "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
+__device__ inline void prefetch(const unsigned* from, int bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+}
 
 __device__ inline unsigned narrow_pair(float even, float odd) {
   unsigned both;
@@ -210,9 +214,11 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
   const int planes = depth * ((int)blockIdx.x + 1) / (int)gridDim.x - begin + 2;
   const unsigned* from = X + ((size_t)blockIdx.y * (depth + 2) + begin) * plane_size;
   const bool moves = threadIdx.x == 0;
-  const auto load_next = [&](int stage) {
+  const auto load = [&](int plane, int stage) {
     load_plane(shared_address(inputs + stage * kStage), from, plane_size * 4, there + 8 * stage);
     from += plane_size;
+    const int ahead = min(kAhead, planes - 1 - plane);
+    if (plane % kAhead == 0 && ahead > 0) prefetch(from, ahead * plane_size * 4);
   };
   if (moves) {
     for (int i = 0; i < kStages; ++i) {
@@ -220,7 +226,7 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
       start_barrier(used + 8 * i, kWarps);
     }
     publish_barriers();
-    for (int i = 0; i < kStages; ++i) load_next(i);
+    for (int i = 0; i < kStages; ++i) load(i, i);
   }
   for (int i = threadIdx.x; i < kMargin; i += kWarps * 32) inputs[i - kMargin] = 0;
   for (int i = plane_size + threadIdx.x; i < kStage; i += kWarps * 32)
@@ -241,11 +247,12 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
     band[i / 6][i % 6 / 2][i % 2] = tap[0] | (unsigned)tap[1] << 16;
   }
   const float bias = widen(B[channel]);
-  // Of both slots: the inputs two rows above and two columns before in the first stage, how far they are in the
-  // next, the results and how many rows are left from there.
+  // Of both slots: the inputs two rows above and two columns before in the first stage, and how far they are in the
+  // next. Of the slot that this lane stores, the second for odd lanes: the results and how many rows are left there.
+  const bool odd = pair % 2 != 0;
   const unsigned* x[2];
-  int next[2], left[2];
-  unsigned* y[2];
+  int next[2], left = 0;
+  unsigned* y = Y + ((size_t)blockIdx.y * depth + begin) * plane_size;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int slot = warp * 16 + group + 8 * half, last = kBlocks * kBands - 1;
@@ -255,8 +262,9 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
     const int offset = (top - 2) * kLine + 2 * block - 1 + pair;
     x[half] = outside ? zeros + (offset + 4 * kMargin) % 32 : inputs + offset;
     next[half] = outside ? 0 : kStage;
-    left[half] = slot <= last ? H - top - pair / 2 : 0;
-    y[half] = Y + ((size_t)blockIdx.y * depth + begin) * plane_size + (top + pair / 2) * kLine + 2 * block + pair % 2;
+    if (odd != (half == 1)) continue;
+    left = slot <= last ? H - top - pair / 2 : 0;
+    y += (top + pair / 2) * kLine + 2 * block;
   }
 
   float sums[3][kPairs][4];
@@ -270,7 +278,7 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
       if (moves && plane >= 1 && plane + 2 < planes) {
         const int before = (stage + kStages - 1) % kStages;
         wait(used + 8 * before, stage == 0 ? turn ^ 1 : turn);
-        load_next(before);
+        load(plane + 2, before);
       }
       __syncwarp();
       wait(there + 8 * stage, turn);
@@ -296,10 +304,14 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
         }
         if (i < 2 || plane < 2) continue;
         const float(&sum)[4] = sums[(stage + 1) % 3][i - 2];
-        if (2 * (i - 2) < left[0]) y[0][2 * (i - 2) * kLine] = narrow_pair(sum[0], sum[1]);
-        if (2 * (i - 2) < left[1]) y[1][2 * (i - 2) * kLine] = narrow_pair(sum[2], sum[3]);
+        const unsigned upper_pair = narrow_pair(sum[0], sum[1]), lower_pair = narrow_pair(sum[2], sum[3]);
+        const unsigned other = __shfl_xor_sync(0xffffffff, odd ? upper_pair : lower_pair, 1);
+        if (2 * (i - 2) < left) {
+          *reinterpret_cast<uint2*>(y + 2 * (i - 2) * kLine) =
+              odd ? make_uint2(other, lower_pair) : make_uint2(upper_pair, other);
+        }
       }
-      if (plane >= 2) y[0] += plane_size, y[1] += plane_size;
+      if (plane >= 2) y += plane_size;
     }
     turn ^= 1;
   }
