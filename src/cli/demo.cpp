@@ -110,6 +110,7 @@ Json step_json(const loop::CompiledStep& step) {
   return {{"step", step.step},
           {"arch", step.arch},
           {"kernel", step.kernel.name},
+          {"shared_bytes", step.shared_bytes},
           {"occupancy", std::move(occupancy)},
           {"metrics", std::move(metrics)},
           {"findings", std::move(findings)}};

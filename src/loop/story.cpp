@@ -148,6 +148,7 @@ Result<CompiledStep> Story::compile(const std::string& step, const std::string& 
   resources.accum_registers = static_cast<int>(number("registers.accum"));
   resources.scalar_registers = static_cast<int>(number("registers.scalar"));
   resources.shared_bytes += static_cast<std::int64_t>(number("shared.static_bytes"));
+  result.shared_bytes = resources.shared_bytes;
   BURNISH_TRY_ASSIGN(result.occupancy, hardware::occupancy(arch, resources));
   return result;
 }

@@ -18,6 +18,7 @@ struct CompiledStep {
   isa::Kernel kernel;  ///< the one that does the work
   MetricSet metrics;
   std::vector<evidence::Finding> findings;
+  std::int64_t shared_bytes = 0;  ///< a block, static and dynamic
   hardware::Occupancy occupancy;
 };
 

@@ -137,7 +137,7 @@ Cells machine_code(const std::vector<loop::CompiledStep>& steps) {
         {at.step, at.arch,
          number("registers.used") +
              (at.metrics.find("registers.allocated") ? " / " + number("registers.allocated") : ""),
-         is_amd ? number("registers.scalar") : kNone, number("shared.static_bytes"),
+         is_amd ? number("registers.scalar") : kNone, std::to_string(at.shared_bytes),
          at.occupancy.hardware_waves_per_simd ? fmt::format("{} / {}", at.occupancy.waves_per_simd,
                                                             *at.occupancy.hardware_waves_per_simd)
                                               : std::to_string(at.occupancy.waves_per_simd),
