@@ -418,7 +418,7 @@ TEST(ChildProcess, ADeadlineKillsIt) {
 
 TEST(ChildProcess, AWriteThatNobodyReadsTimesOut) {
   auto child = ChildProcess::start(shell("sleep 300"));
-  const auto written = child->write(std::string(1'000'000, 'x'), milliseconds(100));
+  const auto written = child->write(std::string(3'000'000, 'x'), milliseconds(100));
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().kind, ErrorKind::timeout);
 }

@@ -304,11 +304,8 @@ class Pair {
     close(0);
     close(1);
   }
-  bool open_pipe() {
-    if (::pipe2(fds_, O_CLOEXEC) != 0) return false;
-    ::fcntl(fds_[1], F_SETPIPE_SZ, kPipeBytes);  // a smaller one serves too
-    return true;
-  }
+  bool open_pipe() { return ::pipe2(fds_, O_CLOEXEC) == 0; }
+  void widen_pipe(int bytes) { ::fcntl(fds_[1], F_SETPIPE_SZ, bytes); }  // a smaller one serves too
   bool open_channel() { return ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds_) == 0; }
   int get(int end) const { return fds_[end]; }
   int release(int end) { return std::exchange(fds_[end], -1); }
@@ -507,6 +504,9 @@ Result<std::unique_ptr<ProcessTree>> ProcessTree::start(const ProcessSpec& spec,
     return environment_error(
         fmt::format("cannot make the pipes for `{}`: {}", spec.argv[0], std::strerror(errno)));
   }
+  in.widen_pipe(kPipeBytes);
+  // It shall not hold much more than may come out.
+  if (spec.output_limit >= kPipeBytes) out.widen_pipe(kPipeBytes);
   launch.descriptors = {{in.get(0), 0}, {out.get(1), 1}, {err.get(1), 2}};
   for (const auto& [ours, theirs] : spec.pass_fds) {
     launch.descriptors.emplace_back(ours, theirs);
