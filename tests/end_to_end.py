@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import jsonschema
 
@@ -187,16 +188,16 @@ def check_bad_input(root):
 
 
 def check_is_quick(*arguments):
-    # Processor time, and the least of several: the machine may be busy, the program may not be slow. In quiet
-    # it takes under 20 ms (docs/results); processes on the other thread of a core cost it some more.
     run(*arguments)
     times = []
-    for _ in range(9):
+    end = time.monotonic() + 60
+    while len(times) < 9 or (min(times) >= 0.020 and time.monotonic() < end):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         run(*arguments)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(times) < 0.030, f"burnish {' '.join(map(str, arguments))} takes {min(times) * 1e3:.1f} ms"
+    # Processor time, and the least of several: the machine may be busy, or slow for seconds, the program may not.
+    assert min(times) < 0.020, f"burnish {' '.join(map(str, arguments))} takes {min(times) * 1e3:.1f} ms"
 
 
 def check_search_is_quick(root):
