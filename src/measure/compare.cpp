@@ -20,8 +20,8 @@ namespace {
 
 using device::Caches;
 
-constexpr double kShort = 50e-6;   ///< launches shorter than this are timed in batches
-constexpr double kBatch = 400e-6;  ///< that take about so long
+constexpr double kShortOnGpu = 20e-6, kShortOnCpu = 50e-6;
+constexpr double kBatch = 400e-6;  ///< that batches take, about
 constexpr int kMostRepetitions = 200;
 constexpr int kWarmUps = 3;       ///< launches of each side before the first timed one
 constexpr int kSideSamples = 12;  ///< blocks that also take a launch by the other method
@@ -269,7 +269,7 @@ class Bencher {
       }
       shortest = std::min(shortest, median(times));
     }
-    if (shortest < kShort) {
+    if (shortest < shortest_alone(device_.info())) {
       method_.repetitions =
           std::clamp(static_cast<int>(std::ceil(kBatch / shortest)), 2, kMostRepetitions);
       method_.caches = "warm";
@@ -808,6 +808,10 @@ const char* to_string(Comparison comparison) {
 std::string Method::text() const {
   return repetitions == 1 ? fmt::format("{}, {}", timer, caches)
                           : fmt::format("{}, {}, batches of {}", timer, caches, repetitions);
+}
+
+double shortest_alone(const device::DeviceInfo& info) {
+  return info.vendor == "cpu" ? kShortOnCpu : kShortOnGpu;
 }
 
 Result<Bench> bench(device::Device& device, const Task& task,

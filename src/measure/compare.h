@@ -82,6 +82,11 @@ struct Bench {
   std::map<std::string, double> time;
 };
 
+/// Seconds of a launch below which launches are timed in batches, warm. On a GPU whose stamps' own
+/// time is known, a launch alone is right to 1 % from there on, while one of a batch may begin
+/// before the one before it has ended; on a CPU the waking of its threads counts for longer.
+double shortest_alone(const device::DeviceInfo& info);
+
 /// Times candidates on all workloads under one lease: A against A first, then interleaved in ABBA
 /// blocks, with fresh inputs and addresses for every launch. `candidates[0]` is the incumbent that
 /// the others are compared with. `ceilings` floors impossible times: a time under the roofline's

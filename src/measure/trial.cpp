@@ -12,7 +12,6 @@ namespace burnish::measure {
 namespace {
 
 constexpr int kLaunches = 5;
-constexpr double kShort = 50e-6;  ///< as in a full comparison
 constexpr double kBatch = 200e-6;
 /// Inputs at a timed workload are always the same, so that the reference is asked once for all
 /// trials; a trial decides nothing, and the gate draws its own.
@@ -60,7 +59,7 @@ Result<Trial> timed_at(device::Session& session, const Task& task, const Candida
   request.poison = poisons.first;
   request.addresses = device::Addresses::same;
   BURNISH_TRY_ASSIGN(const auto second, session.run(request));
-  if (second.device_seconds < kShort) {
+  if (second.device_seconds < shortest_alone(info)) {
     request.repetitions =
         std::clamp(static_cast<int>(kBatch / std::max(second.device_seconds, 1e-6)), 2, 100);
   }
