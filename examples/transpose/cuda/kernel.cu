@@ -2,20 +2,23 @@
 //
 // With TILE, a block moves a square of TILE by TILE elements through shared memory, so that both the
 // reads and the writes run along rows; PAD adds columns to the square, VEC moves that many elements
-// at once where the rows allow it. With every tunable at its first value a thread moves one element
-// and neighbouring threads write to different rows of B.
+// at once where the rows allow it. ALIGN shifts what the block writes of each row of B to begin at a
+// multiple of that many elements, whatever M is: 8 fill a sector, which two blocks would otherwise
+// write half of each. With every tunable at its first value a thread moves one element and
+// neighbouring threads write to different rows of B.
+
+constexpr int kThreads = 256;
 
 #if TILE == 0
-extern "C" __global__ void transpose(const float* __restrict__ A, float* __restrict__ B, int M, int N) {
+extern "C" __global__ void __launch_bounds__(kThreads)
+transpose(const float* __restrict__ A, float* __restrict__ B, int M, int N) {
   const int row = blockIdx.y * blockDim.y + threadIdx.y;
   const int col = blockIdx.x * blockDim.x + threadIdx.x;
   if (row < M && col < N) B[(size_t)col * M + row] = A[(size_t)row * N + col];
 }
 #else
 
-constexpr int kWarps = THREADS / 32, kAcross = TILE / 32;  // warps of a block, and those of a row
-static_assert(TILE * TILE % (VEC * THREADS) == 0 && kWarps % kAcross == 0,
-              "threads share the tile evenly");
+constexpr int kAcross = TILE / 32;  // warps along a row of the tile
 
 // `V` elements from `from`, as one access where V is 4.
 template <int V>
@@ -42,7 +45,7 @@ __device__ void store(float* to, const float (&from)[V]) {
 // they go along the tile's rows or, in the other direction, along its columns.
 template <int V>
 struct Place {
-  static constexpr int kSteps = TILE * TILE / (V * THREADS), kRows = kWarps / kAcross * V;
+  static constexpr int kRows = kThreads / 32 / kAcross * V;
   int row, col;  // in the first step; the next is kRows further
   __device__ explicit Place(int thread) {
     const int warp = thread / 32, lane = thread % 32;
@@ -53,43 +56,60 @@ struct Place {
 
 using Tile = float[TILE][TILE + PAD];
 
-// Rows of A are read R elements at a time, rows of B written W at a time. With `whole` all of the tile
-// lies inside; otherwise R and W are 1.
-template <int R, int W, bool whole>
-__device__ void move(Tile& tile, const float* A, float* B, int row0, int col0, int M, int N) {
+// Rows of A are read R elements at a time, rows of B written W at a time. Column col of A is written
+// (M * col) % S rows early, for which up to S rows above the square are read.
+template <int R, int W, int S>
+__device__ void move(Tile& tile, const float* A, float* B, int M, int N) {
+  constexpr int kAbove = S > 1 ? S : 0;
+  const int row0 = blockIdx.y * TILE, col0 = blockIdx.x * TILE;
   const int thread = threadIdx.y * 32 + threadIdx.x;
+  const auto shift = [=](int col) { return static_cast<int>((unsigned)M * col % S); };
+
   const Place<R> in(thread);
-  const float* from = A + (size_t)(row0 + in.row) * N + col0 + in.col;
-  float value[Place<R>::kSteps][R];
+  constexpr int kSteps = (kAbove + TILE + in.kRows - 1) / in.kRows;
+  float value[kSteps][R];
 #pragma unroll
-  for (int i = 0; i < Place<R>::kSteps; ++i, from += (size_t)in.kRows * N)
-    if (whole || (row0 + in.row + i * in.kRows < M && col0 + in.col < N)) load<R>(from, value[i]);
+  for (int i = 0; i < kSteps; ++i) {
+    const int row = row0 - kAbove + in.row + i * in.kRows, col = col0 + in.col;
+    if (row >= 0 && row < M && row < row0 + TILE && col < N) load<R>(A + (size_t)row * N + col, value[i]);
+  }
 #pragma unroll
-  for (int i = 0; i < Place<R>::kSteps; ++i)
+  for (int i = 0; i < kSteps; ++i)
 #pragma unroll
-    for (int k = 0; k < R; ++k) tile[in.row + i * in.kRows][in.col + k] = value[i][k];
+    for (int k = 0; k < R; ++k) {
+      const int row = in.row + i * in.kRows - kAbove + shift(col0 + in.col + k);
+      if (row >= 0 && row < TILE) tile[row][in.col + k] = value[i][k];
+    }
   __syncthreads();
   const Place<W> out(thread);
-  float* to = B + (size_t)(col0 + out.row) * M + row0 + out.col;
 #pragma unroll
-  for (int i = 0; i < Place<W>::kSteps; ++i, to += (size_t)out.kRows * M) {
+  for (int i = 0; i < TILE / out.kRows; ++i) {
+    const int col = col0 + out.row + i * out.kRows, row = row0 + out.col - shift(col);
     float part[W];
 #pragma unroll
-    for (int k = 0; k < W; ++k) part[k] = tile[out.col + k][out.row + i * out.kRows];
-    if (whole || (col0 + out.row + i * out.kRows < N && row0 + out.col < M)) store<W>(to, part);
+    for (int k = 0; k < W; ++k) part[k] = tile[out.col + k][col - col0];
+    if (col >= N) continue;
+    float* to = B + (size_t)col * M + row;
+    if (row >= 0 && row + W <= M) {
+      store<W>(to, part);
+    } else {
+#pragma unroll
+      for (int k = 0; k < W; ++k)
+        if (row + k >= 0 && row + k < M) to[k] = part[k];
+    }
   }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+template <int R>
+__device__ void move(Tile& tile, const float* A, float* B, int M, int N) {
+  if (M % ALIGN == 0 && M % VEC == 0) move<R, VEC, 1>(tile, A, B, M, N);
+  else move<R, ALIGN % VEC == 0 ? VEC : 1, ALIGN>(tile, A, B, M, N);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
 transpose(const float* __restrict__ A, float* __restrict__ B, int M, int N) {
   __shared__ Tile tile;
-  const int row0 = blockIdx.y * TILE, col0 = blockIdx.x * TILE;
-  // Each row starts at a multiple of VEC elements only where the matrix is a multiple of it wide.
-  const bool wide_reads = N % VEC == 0, wide_writes = M % VEC == 0;
-  if (row0 + TILE > M || col0 + TILE > N) move<1, 1, false>(tile, A, B, row0, col0, M, N);
-  else if (wide_reads && wide_writes) move<VEC, VEC, true>(tile, A, B, row0, col0, M, N);
-  else if (wide_reads) move<VEC, 1, true>(tile, A, B, row0, col0, M, N);
-  else if (wide_writes) move<1, VEC, true>(tile, A, B, row0, col0, M, N);
-  else move<1, 1, true>(tile, A, B, row0, col0, M, N);
+  if (N % VEC == 0) move<VEC>(tile, A, B, M, N);
+  else move<1>(tile, A, B, M, N);
 }
 #endif
