@@ -4,8 +4,7 @@
 // block brings DEPTH columns of A and rows of B at a time to shared memory and computes from there.
 // VEC moves that many neighbouring elements at once, from shared memory and, where rows allow it, from
 // A and B. AHEAD fetches the next step into registers while this one is computed: 1 has one place for
-// it in shared memory, 2 has two, and one barrier a step. RESIDENT blocks at least shall fit on a
-// multiprocessor together, which bounds the registers. With every tunable at its first value this is
+// it in shared memory, 2 has two, and one barrier a step. With every tunable at its first value this is
 // the textbook kernel, one output a thread.
 
 #define SQUARE 16
@@ -176,7 +175,9 @@ __device__ __forceinline__ void product(Shared (&shared)[kPlaces], const float* 
   }
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads, RESIDENT)
+// Two blocks shall fit on a multiprocessor together, so that one computes while the other waits at its
+// barrier; that bounds the registers.
+extern "C" __global__ void __launch_bounds__(kThreads, 2)
 matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N,
        int K) {
   __shared__ __align__(16) Shared shared[kPlaces];
