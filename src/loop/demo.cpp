@@ -115,7 +115,7 @@ std::vector<std::string> reported(const TaskSpec& task) {
   std::vector<std::string> names;
   for (const bool gate : {false, true})
     for (const auto& workload : task.workloads)
-      if (workload.gate == gate && workload.weight > 0) names.push_back(workload.name);
+      if (workload.gate == gate && workload.timed()) names.push_back(workload.name);
   return names;
 }
 
