@@ -33,6 +33,7 @@ struct TensorSpec {
 struct WorkloadSpec {
   std::string name;
   Variables dims;
+  std::map<std::string, TensorDraw> draws;  ///< of tensors that are drawn otherwise here
   double weight = 1;
   bool hot = true;
   bool gate = true;  ///< the gate judges it; else only `check`, `bench` and the demo come to it
