@@ -1,15 +1,15 @@
 // How often the comparison is wrong, on real kernels on this machine's device:
 //
-//   bench_error_rates [--device D] [--aa N] [--slower N] [--percent P] [--seconds S] [--out
-//   FILE.jsonl]
+//   bench_error_rates [--device D] [--aa N] [--slower N] [--percent P] [--copies C] [--seconds S]
+//                     [--out FILE.jsonl]
 //
 // Comparisons of a kernel with itself (--aa) and with one made P percent (3) slower, by as many
 // more steps of its loop as are measured first to do that on this device, until FILE holds N of
-// each or S seconds (300) are over; called again it goes on where it stopped. Twelve copies are
+// each or S seconds (300) are over; called again it goes on where it stopped. C copies (12) are
 // compared with the incumbent at a time, as `burnish bench v0 v1 v2 v3 v4` does; they share the
-// incumbent's launches. One line of JSON a comparison is added to FILE, with all samples. The rates
-// of all that FILE holds are printed, and beside them what "ratio of the two medians > 1" says of
-// the same samples.
+// incumbent's launches and the time of a workload. One line of JSON a comparison is added to FILE,
+// with all samples. The rates of all that FILE holds are printed, and beside them what "ratio of
+// the two medians > 1" says of the same samples.
 
 #include <fmt/format.h>
 
@@ -240,8 +240,6 @@ measure::Candidate version(const Kernel& kernel, const std::string& label, doubl
   return candidate;
 }
 
-constexpr int kCopies = 12;
-
 double seconds_now() { return std::chrono::duration<double>(real_clock().steady()).count(); }
 
 /// Sums over the lines of the file.
@@ -284,7 +282,9 @@ class File {
   void add(const Json& line) {
     const std::string what = line.at("what").get<std::string>();
     rates_[what + ", all"].add(line);
-    rates_[what + ", " + line.at("kernel").get<std::string>()].add(line);
+    const std::string kernel = what + ", " + line.at("kernel").get<std::string>();
+    rates_[kernel].add(line);
+    steps_[kernel] = line.at("steps").get<double>();
   }
   Result<void> append(const Json& line) {
     std::ofstream out(path_, std::ios::app);
@@ -294,6 +294,12 @@ class File {
     return {};
   }
   int runs(const std::string& what) { return rates_[what + ", all"].runs; }
+  /// The steps more of the last comparison with such a version of the kernel.
+  std::optional<double> steps(const std::string& what, const std::string& kernel) const {
+    const auto known = steps_.find(what + ", " + kernel);
+    if (known == steps_.end()) return std::nullopt;
+    return known->second;
+  }
   void print() const {
     for (const auto& [name, rate] : rates_) {
       if (rate.runs > 0) rate.print(name);
@@ -303,45 +309,65 @@ class File {
  private:
   std::string path_;
   std::map<std::string, Rates> rates_;
+  std::map<std::string, double> steps_;
 };
 
-/// Steps that make the kernel `percent` slower on this device: from how much slower ever more of
-/// them do, to ten percent and more, by the medians of a comparison.
-Result<double> steps_for(device::Device& device, const Kernel& kernel, double percent) {
+/// The incumbent and `copies` versions that take `extra` steps more, timed as always.
+Result<measure::Bench> compare(device::Device& device, const Kernel& kernel, double extra,
+                               int copies) {
   const std::string language = device.info().backend;
-  measure::BenchOptions quick;
-  quick.largest_seconds = 2;
-  for (double extra = 20;; extra *= 2) {
-    const std::vector<measure::Candidate> both{version(kernel, "v0", 0, language),
-                                               version(kernel, "v1", extra, language)};
-    BURNISH_TRY_ASSIGN(const auto bench, measure::bench(device, task_of(kernel), both, {}, quick,
-                                                        {}, real_random(), real_clock()));
-    const double slower = 1 / bench.comparisons.at(0).ratio - 1;
-    if (slower > 0.1) return std::max(1.0, std::round(extra * percent / 100 / slower));
-    if (extra > 1e6) return environment_error(kernel.name + " gets no slower by more steps");
+  std::vector<measure::Candidate> candidates{version(kernel, "v0", 0, language)};
+  for (int copy = 1; copy <= copies; ++copy) {
+    candidates.push_back(version(kernel, fmt::format("v{}", copy), extra, language));
   }
+  return measure::bench(device, task_of(kernel), candidates, {}, {}, {}, real_random(),
+                        real_clock());
 }
 
-using Steps = std::map<std::string, double>;  ///< by kernel
+/// Steps that make the kernel `percent` slower on this device, within a tenth of it: a guess,
+/// corrected by what it was measured to do.
+Result<double> steps_for(device::Device& device, const Kernel& kernel, double percent) {
+  constexpr int kCopies = 4, kCorrections = 8;
+  double extra = 16, off = 0;
+  for (int i = 0; i < kCorrections; ++i) {
+    BURNISH_TRY_ASSIGN(const auto bench, compare(device, kernel, extra, kCopies));
+    double log_ratios = 0;
+    for (int copy = 0; copy < kCopies; ++copy) {
+      log_ratios += std::log(bench.comparisons.at(static_cast<std::size_t>(copy)).ratio);
+    }
+    const double slower = 100 * std::expm1(-log_ratios / kCopies);
+    off = std::abs(slower / percent - 1);
+    const double next = std::round(extra * std::clamp(percent / slower, 0.25, 4.0));
+    // Below some share the steps drown in noise, and the ratio says nothing.
+    if (off < 0.1 || next == extra) return extra;
+    extra = slower < percent / 4 ? extra * 4 : std::max(1.0, next);
+  }
+  return environment_error(fmt::format("no number of steps makes {} {} % slower; the last try of "
+                                       "{} was off by {:.0f} % of that",
+                                       kernel.name, percent, extra, 100 * off))
+      .with_hint("leave the machine to this program alone");
+}
 
-Result<void> compare_until(device::Device& device, File& file, const std::string& what, int runs,
-                           const Steps& steps, double until) {
+/// Of versions `percent` slower, or of copies of the kernel itself where it is 0.
+Result<void> compare_until(device::Device& device, File& file, double percent, int runs, int copies,
+                           double until) {
+  const std::string what = percent > 0 ? fmt::format("{} % slower", percent) : "same";
   const auto all = kernels(device.info().backend);
-  for (int run = (file.runs(what) + kCopies - 1) / kCopies;
-       run * kCopies < runs && seconds_now() < until; ++run) {
+  for (int run = (file.runs(what) + copies - 1) / copies;
+       run * copies < runs && seconds_now() < until; ++run) {
     // The long one costs much, and so is rare.
     const auto turn = static_cast<std::size_t>(run);
     const Kernel& kernel = turn % 32 == 31 ? all.back() : all[turn % (all.size() - 1)];
-    const Task task = task_of(kernel);
-    const auto step = steps.find(kernel.name);
-    const double extra = step == steps.end() ? 0 : step->second;
-    std::vector<measure::Candidate> candidates{version(kernel, "v0", 0, device.info().backend)};
-    for (int copy = 1; copy <= kCopies; ++copy) {
-      candidates.push_back(version(kernel, fmt::format("v{}", copy), extra, device.info().backend));
+    double extra = 0;
+    if (const auto known = file.steps(what, kernel.name)) {
+      extra = *known;
+    } else if (percent > 0) {
+      BURNISH_TRY_ASSIGN(extra, steps_for(device, kernel, percent));
+      fmt::print("{}: {} steps more for {} %\n", kernel.name, extra, percent);
+      std::fflush(stdout);
     }
-    BURNISH_TRY_ASSIGN(const auto bench, measure::bench(device, task, candidates, {}, {}, {},
-                                                        real_random(), real_clock()));
-    for (std::size_t i = 1; i < candidates.size(); ++i) {
+    BURNISH_TRY_ASSIGN(const auto bench, compare(device, kernel, extra, copies));
+    for (std::size_t i = 1; i < bench.results.size(); ++i) {
       const measure::Compared& verdict = bench.comparisons.at(i - 1);
       const double a = bench.results[0].latency.p50, b = bench.results[i].latency.p50;
       const Json line = {{"what", what},
@@ -358,7 +384,8 @@ Result<void> compare_until(device::Device& device, File& file, const std::string
                          {"method", bench.method.text()},
                          {"failed", i == 1 ? bench.failed_launches.size() : 0},
                          {"samples", {bench.results[0].samples, bench.results[i].samples}},
-                         {"seconds", bench.seconds / kCopies},
+                         {"seconds", bench.seconds / copies},
+                         {"copies", copies},
                          {"time", bench.time}};
       BURNISH_TRY(file.append(line));
     }
@@ -367,7 +394,7 @@ Result<void> compare_until(device::Device& device, File& file, const std::string
 }
 
 Result<void> run(int argc, char** argv) {
-  int same = 1000, slower = 200;
+  int same = 1000, slower = 200, copies = 12;
   double percent = 3, seconds = 300;
   std::string path = "error_rates.jsonl", choice = "auto";
   for (int i = 1; i + 1 < argc; i += 2) {
@@ -375,6 +402,7 @@ Result<void> run(int argc, char** argv) {
     if (option == "--aa") same = static_cast<int>(parse_integer(value).value_or(same));
     if (option == "--slower") slower = static_cast<int>(parse_integer(value).value_or(slower));
     if (option == "--percent") percent = parse_number(value).value_or(percent);
+    if (option == "--copies") copies = static_cast<int>(parse_integer(value).value_or(copies));
     if (option == "--seconds") seconds = parse_number(value).value_or(seconds);
     if (option == "--out") path = value;
     if (option == "--device") choice = value;
@@ -384,16 +412,10 @@ Result<void> run(int argc, char** argv) {
   BURNISH_TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make("burnish-rates"));
   BURNISH_TRY_ASSIGN(const auto info, device::choose_device(choice));
   BURNISH_TRY_ASSIGN(const auto opened, device::open_device(info, {folder.path(), {}}));
-  Steps more_steps;
-  for (const auto& kernel : kernels(info.backend)) {
-    BURNISH_TRY_ASSIGN(more_steps[kernel.name], steps_for(*opened, kernel, percent));
-    fmt::print("{}: {} steps more for {} %\n", kernel.name, more_steps[kernel.name], percent);
-  }
   // In turns, so that a file of an unfinished run has some of both.
-  const std::string more = fmt::format("{} % slower", percent);
   for (int part = 1; part <= 20; ++part) {
-    BURNISH_TRY(compare_until(*opened, file, "same", same * part / 20, {}, until));
-    BURNISH_TRY(compare_until(*opened, file, more, slower * part / 20, more_steps, until));
+    BURNISH_TRY(compare_until(*opened, file, 0, same * part / 20, copies, until));
+    BURNISH_TRY(compare_until(*opened, file, percent, slower * part / 20, copies, until));
   }
   file.print();
   return {};

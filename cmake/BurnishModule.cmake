@@ -25,6 +25,7 @@ function(burnish_module name)
     add_executable(burnish_${name}_test ${tests})
     target_link_libraries(burnish_${name}_test PRIVATE burnish_${name} burnish_settings ${arg_PACKAGES}
                           ${arg_TEST_PACKAGES} GTest::gmock_main)
+    target_compile_options(burnish_${name}_test PRIVATE -O1)  # run less often than compiled
     target_compile_definitions(burnish_${name}_test PRIVATE
       BURNISH_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BURNISH_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")
     set(filter "")

@@ -149,7 +149,7 @@ std::vector<std::string> reported(const TaskSpec& task) {
   std::vector<std::string> names;
   for (const bool gate : {false, true})
     for (const auto& workload : task.workloads)
-      if (workload.gate == gate && workload.weight > 0) names.push_back(workload.name);
+      if (workload.gate == gate && workload.timed()) names.push_back(workload.name);
   return names;
 }
 
@@ -207,7 +207,7 @@ class Measurement {
     if (!candidate) return task;  // the check says why
     std::erase_if(task.workloads, [&](const auto& workload) {
       const auto plan = candidate->plan(workload.dims);
-      return workload.weight == 0 && !plan && plan.error().kind == ErrorKind::refused;
+      return !workload.timed() && !plan && plan.error().kind == ErrorKind::refused;
     });
     return task;
   }

@@ -83,7 +83,7 @@ Result<std::optional<double>> utilization_of(const measure::Task& task, const Re
                                              const std::vector<hardware::Ceiling>& roofs) {
   std::vector<std::pair<double, double>> values;
   for (const auto& workload : task.workloads) {
-    if (!(workload.weight > 0)) continue;
+    if (!workload.timed()) continue;
     const auto time = record.performance.latency_us_by_shape.find(workload.name);
     if (time == record.performance.latency_us_by_shape.end()) return std::optional<double>();
     BURNISH_TRY_ASSIGN(const auto roof,
@@ -149,7 +149,7 @@ class Evaluations : public agent::Evaluator {
     std::vector<std::string> names;
     std::vector<std::pair<double, double>> seconds;
     for (const auto& workload : task_.workloads) {
-      if (!(workload.weight > 0)) continue;
+      if (!workload.timed()) continue;
       names.push_back(workload.name);
       seconds.emplace_back(0, workload.weight);
     }

@@ -81,7 +81,7 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
   std::vector<device::Buffer> subject_buffers;
   std::map<std::string, std::vector<std::byte>> subject_contents;
   for (const auto& workload : task.workloads) {
-    if (!(workload.weight > 0)) continue;
+    if (!workload.timed()) continue;
     tools.observer.progress(fmt::format("profiling {} at {}", candidate.label, workload.name));
     BURNISH_TRY_ASSIGN(const measure::Problem problem, task.problem(workload.name, workload.dims));
     BURNISH_TRY_ASSIGN(const device::LaunchPlan plan, candidate.plan(workload.dims));

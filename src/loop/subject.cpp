@@ -237,7 +237,7 @@ namespace {
 Result<std::vector<std::uint64_t>> copy_sizes(const workspace::TaskSpec& task) {
   std::vector<std::uint64_t> sizes;
   for (const auto& workload : task.workloads) {
-    if (!(workload.weight > 0)) continue;
+    if (!workload.timed()) continue;
     BURNISH_TRY_ASSIGN(const double bytes, task.bytes.evaluate(workload.dims));
     sizes.push_back(std::max<std::uint64_t>(4096, static_cast<std::uint64_t>(bytes / 2)));
   }

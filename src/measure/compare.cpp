@@ -153,7 +153,7 @@ class Bencher {
     std::vector<Workload> result;
     if (options_.workloads.empty()) {
       std::copy_if(task_.workloads.begin(), task_.workloads.end(), std::back_inserter(result),
-                   [](const Workload& workload) { return workload.weight > 0; });
+                   [](const Workload& workload) { return workload.timed(); });
       if (result.empty()) return bad_input("no workload of the task has a weight");
       return result;
     }

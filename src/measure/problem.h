@@ -57,7 +57,8 @@ struct Problem {
 struct Workload {
   std::string name;
   Variables dims;
-  double weight = 1;
+  double weight = 1;  ///< in means over workloads; 0: judged, not timed
+  bool timed() const { return weight > 0; }
   bool hot = true;  ///< may not regress
 };
 

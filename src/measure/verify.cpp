@@ -94,8 +94,8 @@ class Verifier {
         if (finished() || family == Family::normal) continue;
         // Of the hostile families impulses gain by a real size: they meet every slice there is.
         // What is not timed is there to be judged, by all.
-        const bool timed = workload.weight > 0;
-        if (slow || (hostile == Hostile::few && timed && family != Family::impulses)) continue;
+        if (slow || (hostile == Hostile::few && workload.timed() && family != Family::impulses))
+          continue;
         BURNISH_TRY(check(*oracle, workload.name, family));
       }
     }

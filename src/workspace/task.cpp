@@ -179,11 +179,11 @@ class TaskReader {
       return !task_.workloads.empty() &&
              std::none_of(task_.workloads.begin(), task_.workloads.end(), holds);
     };
-    if (none([](const WorkloadSpec& workload) { return workload.weight > 0; })) {
+    if (none([](const WorkloadSpec& workload) { return workload.timed(); })) {
       root_.fail("workload", "no workload has a weight above 0",
                  "give one that is timed a weight, or leave weight out");
     } else if (none([](const WorkloadSpec& workload) {
-                 return workload.gate && workload.weight > 0;
+                 return workload.gate && workload.timed();
                })) {
       root_.fail("workload", "the gate has no workload to judge and time at",
                  "leave gate = false out of one of them");
