@@ -269,6 +269,12 @@ name = "many"
 dims = {N = [8192, 65536]}
 gate = false
 
+[[workload]]
+name = "option"
+dims = {N = 777}
+weight = 0
+draw = {x = {kind = "integers", low = 2, high = 3}}
+
 [[variant]]
 name = "f16"
 dtype = {x = "f16"}
@@ -285,7 +291,7 @@ macros = {HALF = 1}
     peer = example / "peers/plain"
     peer.mkdir(parents=True)
     (peer / "kernel.cl").write_text(kernel)
-    (peer / "launch.toml").write_text(launch)
+    (peer / "launch.toml").write_text('requires = "N != 777"\n' + launch)  # and is not asked for it
     (example / "peers/program.py").write_text(PEER)
     (example / "peers/absent.py").write_text("import sys\nprint('Torch is not here', file=sys.stderr)\nsys.exit(3)\n")
     os.environ["BURNISH_DATA"] = str(root / "data")
@@ -318,6 +324,31 @@ macros = {HALF = 1}
     for part in ("plain (peer)", "02-wrong", "v2: ", "geometric means", "note: Torch is not here", "× v0"):
         assert part in text, (part, text)
     assert "Burnish-Version: v3" in git(root / "burnish-demo-story", "log")
+    check_records(root)
+
+
+def check_records(root):
+    """What a demo tells of a version is what the loop recorded; both are kept for the pages that link to them."""
+    story, kept = root / "burnish-demo-story", root / "kept"
+    said = subprocess.run([SOURCE / "scripts/keep-story", story, kept], check=True, capture_output=True, text=True).stdout
+    assert "left out, listed in README.md" in said, said
+    demo = json.loads((kept / "demo.json").read_text())
+    assert [one.get("record") is not None for one in demo["contenders"]] == [True] * 4 + [False] * 2
+    for one in demo["contenders"][:4]:
+        told = one["record"]
+        for name in (told["file"], told["plan"], told["profile"]):
+            assert name == "" or (kept / name).read_bytes() == (story / name).read_bytes(), name
+        record = json.loads((kept / told["file"]).read_text())
+        assert record["quality_gate"]["result"] == one["gate"], one
+        assert record["profile_evidence"]["findings"] == told["findings"], one
+        assert record["optimization"]["action_category"] == told["category"], one
+    assert demo["contenders"][1]["record"]["gain"]["ratio"] > 1 and demo["contenders"][1]["record"]["plan"]
+    metrics = demo["contenders"][0]["record"]["metrics"]
+    assert metrics["time.device"] > 0 and 0 < metrics["roofline.utilization_pct"] < 100, metrics
+    left = (kept / "README.md").read_text()
+    for path in (story / "profiles").rglob("*"):
+        name = str(path.relative_to(story))
+        assert path.is_dir() or (kept / name).exists() or f"`{name}`" in left or name == "profiles/demo.json", name
 
 
 def check_dispatch(root):

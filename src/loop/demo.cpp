@@ -57,6 +57,39 @@ struct Version {
   Files files;
 };
 
+/// A file of the workspace by its name there; empty where there is none.
+std::string named(workspace::Workspace& workspace, const fs::path& name) {
+  return workspace.world().files.exists(workspace.folder() / name) ? name.generic_string() : "";
+}
+
+/// What the loop recorded of a version, and what its profile counted.
+Result<void> take_record(workspace::Workspace& workspace, const workspace::Record& record,
+                         Contender& contender) {
+  Recorded& recorded = contender.recorded.emplace();
+  recorded.file = named(workspace, "memory/" + contender.label + ".json");
+  recorded.plan = named(workspace, "plans/" + contender.label + "_plan.md");
+  recorded.report = named(workspace, "reports/" + contender.label + ".md");
+  recorded.evidence = record.profile_evidence.pointer;
+  recorded.profile = named(workspace, "profiles/" + contender.label + "/evidence.json");
+  recorded.category = record.optimization.action_category;
+  recorded.verdict = record.performance.verdict;
+  recorded.findings = record.profile_evidence.findings;
+  if (record.performance.speedup_over_previous && record.performance.interval)
+    recorded.gain = Ratio{*record.performance.speedup_over_previous, *record.performance.interval};
+  for (const auto& [workload, microseconds] : record.performance.latency_us_by_shape)
+    recorded.seconds[workload] = microseconds * 1e-6;
+  if (recorded.profile.empty()) return {};
+  const fs::path file = workspace.folder() / recorded.profile;
+  BURNISH_TRY_ASSIGN(const std::string text, workspace.world().files.read(file));
+  BURNISH_TRY_ASSIGN(const Json evidence, parse_json(text, file.string()));
+  if (!evidence.contains("kernels") || evidence["kernels"].empty()) return {};
+  const Json& metrics = evidence["kernels"][0].value("metrics", Json::object());
+  for (const char* name : kProfiled)
+    if (metrics.contains(name) && metrics[name].value("value", Json()).is_number())
+      recorded.metrics[name] = metrics[name]["value"].get<double>();
+  return {};
+}
+
 /// v0 and all that was tried; those that were wrong are told and not timed.
 Result<std::vector<Version>> versions_of(workspace::Workspace& workspace, Demo& demo) {
   std::vector<Version> versions;
@@ -73,6 +106,7 @@ Result<std::vector<Version>> versions_of(workspace::Workspace& workspace, Demo& 
     contender.gate = record.quality_gate.result;
     contender.why = record.quality_gate.failure_reason;
     contender.error = record.correctness.rel_err;
+    BURNISH_TRY(take_record(workspace, record, contender));
     const bool right = record.correctness.status == "PASS";
     demo.contenders.push_back(contender);
     if (!right) continue;
@@ -148,6 +182,7 @@ class Measurement {
     for (const auto& variant : task.variants)
       BURNISH_TRY(measure_variant(workspace::variant_of(task, variant), variant.name));
     run_programs();
+    compare_times(demo_);
     means();
     return std::move(demo_);
   }
@@ -158,8 +193,23 @@ class Measurement {
   Contender& contender(const std::string& label) {
     for (Contender& one : demo_.contenders)
       if (one.label == label) return one;
-    demo_.contenders.push_back({label, Contender::Kind::program, "", "", "", {}});
-    return demo_.contenders.back();
+    Contender& fresh = demo_.contenders.emplace_back();
+    fresh.label = label;
+    fresh.kind = Contender::Kind::program;
+    return fresh;
+  }
+
+  /// The task without the workloads that the peer's launch spec does not admit: a peer need not
+  /// have all options.
+  TaskSpec served(TaskSpec task, const Version& peer) const {
+    const auto candidate =
+        judged_candidate(task, peer.files, peer.contender.label, tools_.device.info().arch);
+    if (!candidate) return task;  // the check says why
+    std::erase_if(task.workloads, [&](const auto& workload) {
+      const auto plan = candidate->plan(workload.dims);
+      return !workload.timed() && !plan && plan.error().kind == ErrorKind::refused;
+    });
+    return task;
   }
 
   /// The same checks of outputs as for versions, with ordinary inputs at the task's workloads: a
@@ -173,8 +223,9 @@ class Measurement {
       options.shapes = measure::VerifyOptions::Shapes::workloads;
       options.inputs = measure::VerifyOptions::Inputs::normal;
       options.seeds = 1;
-      const auto verified = verify_variants(tools_.device, task, reference_, Workloads::of_the_gate,
-                                            peer.files, who.label, options, tools_.random);
+      const auto verified =
+          verify_variants(tools_.device, served(task, peer), reference_, Workloads::of_the_gate,
+                          peer.files, who.label, options, tools_.random);
       if (!verified) {
         if (verified.error().kind != ErrorKind::bad_input &&
             verified.error().kind != ErrorKind::refused)
@@ -428,16 +479,23 @@ const DemoTime* time_of(const Demo& demo, const std::string& contender, const st
   return nullptr;
 }
 
-Ratio speedup(const DemoTime& time, const DemoTime& over) {
-  std::vector<double> drawn;
-  for (std::size_t i = 0; i < std::min(time.medians.size(), over.medians.size()); ++i)
-    drawn.push_back(over.medians[i] / time.medians[i]);
-  return {over.seconds / time.seconds, middle(drawn)};
+void compare_times(Demo& demo) {
+  for (DemoTime& time : demo.times)
+    for (const DemoTime& other : demo.times) {
+      if (other.variant != time.variant || other.workload != time.workload ||
+          other.contender == time.contender)
+        continue;
+      std::vector<double> drawn;
+      for (std::size_t i = 0; i < std::min(time.medians.size(), other.medians.size()); ++i)
+        drawn.push_back(other.medians[i] / time.medians[i]);
+      time.over[other.contender] = {other.seconds / time.seconds, middle(drawn)};
+    }
 }
 
 Json to_json(const Demo& demo) {
-  Json json = {{"task", demo.task},     {"device", demo.device},     {"driver", demo.driver},
-               {"method", demo.method}, {"headline", demo.headline}, {"noise", demo.noise}};
+  Json json = {{"task", demo.task},     {"device", demo.device}, {"driver", demo.driver},
+               {"method", demo.method}, {"math", demo.math},     {"headline", demo.headline},
+               {"noise", demo.noise}};
   json["contenders"] = Json::array();
   for (const auto& one : demo.contenders) {
     Json item = {{"label", one.label},
@@ -446,6 +504,16 @@ Json to_json(const Demo& demo) {
                  {"gate", one.gate},
                  {"why", one.why}};
     if (one.error) item["error"] = *one.error;
+    if (one.recorded) {
+      const Recorded& recorded = *one.recorded;
+      item["record"] = {{"file", recorded.file},         {"plan", recorded.plan},
+                        {"report", recorded.report},     {"evidence", recorded.evidence},
+                        {"profile", recorded.profile},   {"category", recorded.category},
+                        {"findings", recorded.findings}, {"verdict", recorded.verdict}};
+      if (recorded.gain) item["record"]["gain"] = ratio_json(*recorded.gain);
+      item["record"]["seconds"] = recorded.seconds;
+      item["record"]["metrics"] = recorded.metrics;
+    }
     json["contenders"].push_back(std::move(item));
   }
   json["times"] = Json::array();
@@ -459,11 +527,9 @@ Json to_json(const Demo& demo) {
     if (time.copy) item["copy"] = *time.copy;
     if (time.math) item["math"] = *time.math;
     item["over"] = Json::object();
-    for (const auto& other : demo.contenders) {
-      if (other.label == time.contender) continue;
-      if (const DemoTime* over = time_of(demo, other.label, time.variant, time.workload))
-        item["over"][other.label] = ratio_json(speedup(time, *over));
-    }
+    for (const auto& other : demo.contenders)
+      if (const auto over = time.over.find(other.label); over != time.over.end())
+        item["over"][other.label] = ratio_json(over->second);
     item["samples"] = time.samples;
     json["times"].push_back(std::move(item));
   }
@@ -481,6 +547,89 @@ Json to_json(const Demo& demo) {
   for (const auto& [name, range] : demo.clocks) json["clocks"][name] = pair_json(range);
   json["notes"] = demo.notes;
   return json;
+}
+
+Result<Demo> demo_from_json(const Json& json, const std::string& file) {
+  JsonFields fields(json, file);
+  fields.ignore_unknown();  // the story, which the contenders have too
+  Demo demo;
+  demo.task = fields.string("task");
+  demo.device = fields.string("device");
+  demo.driver = fields.string("driver");
+  demo.method = fields.string("method");
+  demo.math = fields.string("math", "");
+  demo.headline = fields.string("headline");
+  demo.noise = fields.number("noise");
+  demo.notes = fields.strings("notes");
+  const auto pair_at = [](JsonFields& from, const std::string& key) {
+    const Json* pair = from.raw(key);
+    if (pair != nullptr && pair->is_array() && pair->size() == 2 && (*pair)[0].is_number() &&
+        (*pair)[1].is_number())
+      return Interval{(*pair)[0].get<double>(), (*pair)[1].get<double>()};
+    from.fail(key, "there are no two numbers");
+    return Interval{};
+  };
+  const auto ratio_at = [&](JsonFields from) {
+    return Ratio{from.number("ratio"), pair_at(from, "interval")};
+  };
+  for (JsonFields& item : fields.objects("contenders")) {
+    Contender& one = demo.contenders.emplace_back();
+    one.label = item.string("label");
+    const std::string kind = item.one_of("kind", {"version", "peer", "program"});
+    for (const auto known :
+         {Contender::Kind::version, Contender::Kind::peer, Contender::Kind::program})
+      if (kind == kind_name(known)) one.kind = known;
+    one.what = item.string("what");
+    one.gate = item.string("gate");
+    one.why = item.string("why");
+    if (item.has("error")) one.error = item.number("error");
+    if (!item.has("record")) continue;
+    JsonFields record = item.object("record");
+    Recorded& recorded = one.recorded.emplace();
+    recorded.file = record.string("file");
+    recorded.plan = record.string("plan");
+    recorded.report = record.string("report");
+    recorded.evidence = record.string("evidence");
+    recorded.profile = record.string("profile");
+    recorded.category = record.string("category");
+    recorded.verdict = record.string("verdict");
+    recorded.findings = record.strings("findings");
+    if (record.has("gain")) recorded.gain = ratio_at(record.object("gain"));
+    recorded.seconds = record.numbers("seconds");
+    recorded.metrics = record.numbers("metrics");
+  }
+  for (JsonFields& item : fields.objects("times")) {
+    DemoTime& time = demo.times.emplace_back();
+    time.contender = item.string("contender");
+    time.variant = item.string("variant");
+    time.workload = item.string("workload");
+    time.seconds = item.number("p50");
+    time.interval = pair_at(item, "interval");
+    time.floor = item.number("floor", 0);
+    if (item.has("copy")) time.copy = item.number("copy");
+    if (item.has("math")) time.math = item.number("math");
+    JsonFields over = item.object("over");
+    for (const auto& other : demo.contenders)
+      if (over.has(other.label)) time.over[other.label] = ratio_at(over.object(other.label));
+    if (const Json* samples = item.raw("samples"); samples != nullptr && samples->is_array())
+      for (const Json& value : *samples)
+        if (value.is_number()) time.samples.push_back(value.get<double>());
+  }
+  for (JsonFields& item : fields.objects("means")) {
+    DemoMean& mean = demo.means.emplace_back();
+    mean.contender = item.string("contender");
+    mean.over = item.string("over");
+    mean.set = item.string("set");
+    mean.workloads = static_cast<int>(item.integer("workloads"));
+    mean.gross = ratio_at(item.object("gross"));
+    if (item.has("net")) mean.net = ratio_at(item.object("net"));
+  }
+  if (const Json* clocks = fields.raw("clocks"); clocks != nullptr && clocks->is_object()) {
+    JsonFields ranges = fields.object("clocks");
+    for (const auto& [name, range] : clocks->items()) demo.clocks[name] = pair_at(ranges, name);
+  }
+  BURNISH_TRY(fields.finish());
+  return demo;
 }
 
 }  // namespace burnish::loop

@@ -19,6 +19,19 @@ struct Ratio {
   Interval interval;
 };
 
+/// What the loop recorded of a version; files are named as in the workspace.
+struct Recorded {
+  std::string file;          ///< "memory/v4.json"
+  std::string plan, report;  ///< "plans/v4_plan.md", "reports/v4.md"; empty: none
+  std::string evidence;      ///< that its plan rests on: "profiles/v3/evidence.json"
+  std::string profile;       ///< its own: "profiles/v4/evidence.json"; empty: none
+  std::string category, verdict;
+  std::vector<std::string> findings;      ///< that its plan rests on
+  std::optional<Ratio> gain;              ///< over the version before it, in the gate
+  std::map<std::string, double> seconds;  ///< in the gate, by workload
+  std::map<std::string, double> metrics;  ///< of its own profile: those of kProfiled that it has
+};
+
 /// A version or a peer in a demo's table.
 struct Contender {
   enum class Kind { version, peer, program };
@@ -27,7 +40,31 @@ struct Contender {
   std::string what;             ///< of a version: its step, or its action
   std::string gate, why;        ///< of a version: what the gate said; of a peer: its check
   std::optional<double> error;  ///< relative, 2-norm, against the reference in double precision
+  std::optional<Recorded> recorded = std::nullopt;  ///< of a version
 };
+
+/// The metrics of a version's profile that a demo tells.
+inline constexpr const char* kProfiled[] = {"time.device",
+                                            "launch.grid_blocks",
+                                            "launch.block_threads",
+                                            "registers.used",
+                                            "spill.bytes",
+                                            "shared.bytes",
+                                            "occupancy.achieved_pct",
+                                            "issue.active_pct",
+                                            "sm.throughput_pct",
+                                            "memory.throughput_pct",
+                                            "dram.throughput_pct",
+                                            "l1.hit_pct",
+                                            "l2.hit_pct",
+                                            "pipe.tensor_pct",
+                                            "pipe.fma_pct",
+                                            "pipe.alu_pct",
+                                            "pipe.lsu_pct",
+                                            "shared.pipe_pct",
+                                            "shared.conflict_ways",
+                                            "instructions.executed",
+                                            "roofline.utilization_pct"};
 
 /// One contender at one workload of one variant of the task.
 struct DemoTime {
@@ -37,6 +74,7 @@ struct DemoTime {
   double floor = 0;    ///< an empty launch by the same method; 0: unknown
   /// Shares of the measured ceilings; absent where there was none.
   std::optional<double> copy, math;
+  std::map<std::string, Ratio> over;  ///< contender → how much faster than it at this workload
   std::vector<double> samples;
   /// Drawn again and again from the samples: the medians that the intervals come from.
   std::vector<double> medians;
@@ -73,9 +111,11 @@ Result<Demo> measure_story(Loop& loop, Tools& tools, const Example& example);
 /// The time of a contender at the headline workload of a variant; null when it was not timed.
 const DemoTime* time_of(const Demo& demo, const std::string& contender, const std::string& variant,
                         const std::string& workload);
-/// How much faster `time` is than `over`.
-Ratio speedup(const DemoTime& time, const DemoTime& over);
+/// Fills DemoTime::over from the medians of all.
+void compare_times(Demo& demo);
 
 Json to_json(const Demo& demo);
+/// What to_json() wrote, without the medians. Errors: bad_input at the JSON pointer in `file`.
+Result<Demo> demo_from_json(const Json& json, const std::string& file);
 
 }  // namespace burnish::loop

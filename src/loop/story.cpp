@@ -53,7 +53,9 @@ Result<Story> Story::read(const Example& example, const Configuration& values,
   const std::string place = "examples/" + example.name + "/" + example.backend;
   BURNISH_TRY_ASSIGN(story.task_, workspace::parse_task(text->second, place + "/burnish.toml"));
   Files candidate;
-  for (const auto& name : {story.task_.kernel_file, story.task_.launch_file}) {
+  std::vector<std::string> names = story.task_.also;
+  names.insert(names.end(), {story.task_.kernel_file, story.task_.launch_file});
+  for (const auto& name : names) {
     const auto file = example.files.find(name);
     if (file == example.files.end()) return bad_input("the example lacks " + name).at({place});
     candidate[name] = file->second;

@@ -46,6 +46,10 @@ Result<measure::Problem> problem_at(const TaskSpec& task, const std::string& wor
                   : spec.role == "out" ? device::Buffer::Role::out
                                        : device::Buffer::Role::inout;
     tensor.draw = draw_of(spec.draw);
+    for (const auto& one : task.workloads)
+      if (const auto own = one.draws.find(spec.name);
+          one.name == workload && own != one.draws.end())
+        tensor.draw = draw_of(own->second);
     problem.tensors.push_back(std::move(tensor));
   }
   const auto& tolerance = task.tolerance;

@@ -78,6 +78,23 @@ TEST(Lint, AnInputThatTheReferenceIgnoresIsNamed) {
   EXPECT_EQ(lint.weaknesses[0].what, "input bias does not influence any output");
 }
 
+// An option that dimensions switch on is of use at some workload.
+TEST(Lint, AnInputMayServeOneWorkloadOnly) {
+  Task task = matmul_task();
+  Workload with = task.workloads.front();
+  with.name = "with bias";
+  with.dims["M"] += 1;  // not the smallest
+  const double rows = with.dims["M"];
+  task.workloads = {task.workloads.front(), with};
+  task.reference =
+      std::make_shared<FunctionReference>([rows](const Problem& problem, const Values& inputs) {
+        Values used = inputs;
+        if (problem.dims.at("M") != rows) std::fill(used["bias"].begin(), used["bias"].end(), 0);
+        return matmul_reference(problem, used);
+      });
+  for (const Weakness& weakness : linted(task).weaknesses) ADD_FAILURE() << weakness.what;
+}
+
 TEST(Lint, ATruncatedReductionThatPassesIsAWeakness) {
   const Lint lint = linted(changed([](Problem& problem) {
     problem.tolerance.relative = 0.5;

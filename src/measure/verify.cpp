@@ -272,12 +272,12 @@ class Verifier {
   /// `drawn` with one element changed so that an output must change beyond its bounds.
   Result<std::optional<Drawn>> change_one(Oracle& oracle, const Drawn& drawn) {
     const Problem& problem = oracle.problem();
-    for (int attempt = 0; attempt < 4; ++attempt) {
-      std::vector<const Tensor*> inputs;
-      for (const Tensor& tensor : problem.tensors) {
-        if (is_input(tensor) && tensor.draw.kind != Draw::Kind::constant) inputs.push_back(&tensor);
-      }
-      if (inputs.empty()) break;
+    std::vector<const Tensor*> inputs;
+    for (const Tensor& tensor : problem.tensors) {
+      if (is_input(tensor) && tensor.draw.kind != Draw::Kind::constant) inputs.push_back(&tensor);
+    }
+    // An input may be of no use here.
+    for (std::size_t attempt = 0; attempt < 4 * inputs.size(); ++attempt) {
       const Tensor& tensor = *inputs[generator_.below(inputs.size())];
       Drawn changed = drawn;
       auto& values = changed.inputs[tensor.name];

@@ -58,6 +58,28 @@ std::string ratio_text(const loop::Ratio& ratio) {
                      ratio.interval.high);
 }
 
+/// How much faster `time` is than `other`'s at the same workload; null where that is not known.
+const loop::Ratio* ratio_over(const DemoTime& time, const std::string& other) {
+  const auto found = time.over.find(other);
+  return found == time.over.end() ? nullptr : &found->second;
+}
+
+std::string value_text(const loop::Ratio* ratio) {
+  return ratio == nullptr ? kNone : fmt::format("{:.3g}", ratio->value);
+}
+
+/// A link to a file of `folder` for Markdown; only the text where there is no folder or no file.
+std::string linked_text(const std::string& text, const std::string& folder,
+                        const std::string& file) {
+  return folder.empty() || file.empty() ? text : fmt::format("[{}]({}/{})", text, folder, file);
+}
+
+/// What people read of a profile: "profiles/v3/summary.txt".
+std::string summary_of(const std::string& evidence) {
+  return evidence.empty() ? ""
+                          : (fs::path(evidence).parent_path() / "summary.txt").generic_string();
+}
+
 std::string share_text(const std::optional<double>& share) {
   return share ? fmt::format("{:.1f} %", *share * 100) : kNone;
 }
@@ -159,9 +181,6 @@ Cells at_workload(const Demo& demo, const std::string& variant, const std::strin
   for (const Contender* peer : peers) header.push_back("× " + peer->label);
   header.insert(header.end(), {"copy", demo.math.empty() ? "math" : demo.math, "error"});
   Cells cells{header};
-  const DemoTime* first = demo.contenders.empty()
-                              ? nullptr
-                              : time_of(demo, demo.contenders.front().label, variant, workload);
   for (const Contender& one : demo.contenders) {
     const DemoTime* time = time_of(demo, one.label, variant, workload);
     std::vector<std::string> row{name_of(one), one.what.empty() ? kNone : one.what,
@@ -172,15 +191,12 @@ Cells at_workload(const Demo& demo, const std::string& variant, const std::strin
       row.push_back(time_text(time->seconds));
       row.push_back(interval_text(time->interval));
       row.push_back(time->floor > 0 ? time_text(time->floor) : kNone);
-      row.push_back(first == nullptr ? kNone
-                    : first == time  ? "1"
-                                     : ratio_text(speedup(*time, *first)));
-      for (const Contender* peer : peers) {
-        const DemoTime* other = time_of(demo, peer->label, variant, workload);
-        row.push_back(other == nullptr ? kNone
-                      : other == time  ? "1"
-                                       : fmt::format("{:.3g}", speedup(*time, *other).value));
-      }
+      const loop::Ratio* first = ratio_over(*time, demo.contenders.front().label);
+      row.push_back(&one == &demo.contenders.front() ? "1"
+                    : first == nullptr               ? kNone
+                                                     : ratio_text(*first));
+      for (const Contender* peer : peers)
+        row.push_back(&one == peer ? "1" : value_text(ratio_over(*time, peer->label)));
       row.push_back(share_text(time->copy));
       row.push_back(share_text(time->math));
     }
@@ -205,19 +221,19 @@ Cells over_workloads(const Demo& demo) {
     for (const std::string& workload : workloads_of(demo)) {
       const DemoTime* time = time_of(demo, best->label, variant, workload);
       if (time == nullptr) continue;
-      const DemoTime* first = time_of(demo, demo.contenders.front().label, variant, workload);
       std::vector<std::string> row{
           variant.empty() ? workload : workload + " " + variant,
           best->label,
           time_text(time->seconds),
           time->floor > 0 ? time_text(time->floor) : kNone,
           share_text(time->copy),
-          first == nullptr ? kNone : fmt::format("{:.3g}", speedup(*time, *first).value)};
+          best == &demo.contenders.front()
+              ? "1"
+              : value_text(ratio_over(*time, demo.contenders.front().label))};
       for (const Contender* peer : peers) {
         const DemoTime* other = time_of(demo, peer->label, variant, workload);
         row.push_back(other == nullptr ? kNone : time_text(other->seconds));
-        row.push_back(other == nullptr ? kNone
-                                       : fmt::format("{:.3g}", speedup(*time, *other).value));
+        row.push_back(value_text(ratio_over(*time, peer->label)));
         if (peer->kind != Contender::Kind::peer) continue;
         const double own = time->seconds - time->floor;
         row.push_back(other == nullptr || !(time->floor > 0) || !(own > 0)
@@ -228,6 +244,123 @@ Cells over_workloads(const Demo& demo) {
     }
   }
   return cells;
+}
+
+Cells over_sets(const Demo& demo) {
+  const std::string set = demo.means.empty() ? "" : demo.means.front().set;
+  std::vector<std::string> workloads{demo.headline};
+  for (const std::string& workload : workloads_of(demo))
+    if (workload != demo.headline && !workload.starts_with(set + "."))
+      workloads.push_back(workload);
+  std::vector<std::string> over;
+  for (const Contender& one : demo.contenders)
+    if (std::any_of(demo.means.begin(), demo.means.end(),
+                    [&](const auto& mean) { return mean.over == one.label && mean.set == set; }))
+      over.push_back(one.label);
+  std::vector<std::string> header{"version", "step", "gate"};
+  for (const std::string& workload : workloads)
+    header.push_back(workload.starts_with(set + ".") ? workload.substr(set.size() + 1) : workload);
+  for (const std::string& other : over) header.push_back("× " + other);
+  Cells cells{header};
+  for (const Contender& one : demo.contenders) {
+    std::vector<std::string> row{name_of(one), one.what.empty() ? kNone : one.what,
+                                 one.gate.empty() ? kNone : one.gate};
+    for (const std::string& workload : workloads) {
+      const DemoTime* time = time_of(demo, one.label, "", workload);
+      row.push_back(time == nullptr ? kNone : time_text(time->seconds));
+    }
+    for (const std::string& other : over) {
+      const auto mean = std::find_if(demo.means.begin(), demo.means.end(), [&](const auto& each) {
+        return each.contender == one.label && each.over == other && each.set == set;
+      });
+      row.push_back(mean == demo.means.end() ? kNone
+                    : mean->net
+                        ? fmt::format("{:.3g} / {:.3g}", mean->gross.value, mean->net->value)
+                        : fmt::format("{:.3g}", mean->gross.value));
+    }
+    cells.push_back(std::move(row));
+  }
+  return cells;
+}
+
+Cells history(const Demo& demo, const std::string& folder) {
+  Cells cells{{"version", "step", "kind of change", "rests on", "gate", "verdict",
+               "× the version before", "why not"}};
+  std::set<std::string> workloads;
+  for (const Contender& one : demo.contenders)
+    if (one.recorded)
+      for (const auto& [workload, seconds] : one.recorded->seconds) workloads.insert(workload);
+  cells.front().insert(cells.front().end() - 1, workloads.begin(), workloads.end());
+  for (const Contender& one : demo.contenders) {
+    if (!one.recorded) continue;
+    const loop::Recorded& recorded = *one.recorded;
+    std::vector<std::string> findings;
+    for (const std::string& finding : recorded.findings) findings.push_back("`" + finding + "`");
+    const auto linked = [&](const std::string& text, const std::string& file) {
+      return linked_text(text.empty() ? kNone : text, folder, file);
+    };
+    cells.push_back({linked(one.label, recorded.file), linked(one.what, recorded.plan),
+                     linked(recorded.category, ""),
+                     linked(join(findings, ", "), summary_of(recorded.evidence)),
+                     linked(one.gate, recorded.report), linked(recorded.verdict, ""),
+                     recorded.gain ? ratio_text(*recorded.gain) : kNone});
+    for (const std::string& workload : workloads) {
+      const auto seconds = recorded.seconds.find(workload);
+      cells.back().push_back(seconds == recorded.seconds.end() ? kNone
+                                                               : time_text(seconds->second));
+    }
+    cells.back().push_back(linked(one.why, ""));
+  }
+  return cells.size() == 1 ? Cells{} : spoken(cells);
+}
+
+Cells counters(const Demo& demo, const std::string& folder) {
+  Cells cells{{"version"}};
+  for (const char* name : loop::kProfiled) cells.front().push_back("`" + std::string(name) + "`");
+  for (const Contender& one : demo.contenders) {
+    if (!one.recorded || one.recorded->metrics.empty()) continue;
+    const auto& metrics = one.recorded->metrics;
+    cells.push_back({linked_text(one.label, folder, summary_of(one.recorded->profile))});
+    for (const char* name : loop::kProfiled) {
+      const auto value = metrics.find(name);
+      cells.back().push_back(value == metrics.end() ? kNone : fmt::format("{:.4g}", value->second));
+    }
+  }
+  return cells.size() == 1 ? Cells{} : spoken(cells);
+}
+
+std::string method_text(const Demo& demo) {
+  std::string text =
+      fmt::format("{}; driver {}; A against A within {:.2f} %; intervals are 95 % bootstraps\n",
+                  demo.method, demo.driver, demo.noise * 100);
+  for (const auto& [name, range] : demo.clocks)
+    text += fmt::format("{} {} to {}\n", name, number_text(range.low), number_text(range.high));
+  for (const Contender& one : demo.contenders)
+    if (!one.why.empty()) text += fmt::format("{}: {} ({})\n", one.label, one.why, one.gate);
+  for (const auto& note : demo.notes) text += "note: " + note + "\n";
+  return text;
+}
+
+Result<std::string> page_table(const Demo& demo, const std::string& name,
+                               const std::string& folder) {
+  const bool kept = std::any_of(demo.contenders.begin(), demo.contenders.end(),
+                                [](const Contender& one) { return one.recorded.has_value(); });
+  if (name == "history" || name == "counters")
+    return kept ? markdown(name == "history" ? history(demo, folder) : counters(demo, folder))
+                : std::string("The records of this run were not kept.\n");
+  if (name == "workloads") return markdown(over_workloads(demo));
+  if (name != "results")
+    return bad_input(fmt::format("there is no table \"{}\" of a demo", name))
+        .with_hint("it is results, history, counters or workloads");
+  Cells cells = demo.means.empty() ? spoken(at_workload(demo, "", demo.headline)) : over_sets(demo);
+  for (std::size_t i = 0; i < demo.contenders.size(); ++i)  // a row each
+    if (const Contender& one = demo.contenders[i]; one.recorded)
+      cells[i + 1].front() = linked_text(one.label, folder, one.recorded->file);
+  std::string text = markdown(cells) + "\n";
+  const std::string method = demo.device + ": " + method_text(demo);
+  for (const auto line : split_lines(method))
+    if (!line.empty()) text += fmt::format("- {}\n", line);
+  return text;
 }
 
 std::string demo_text(const Demo& demo, int columns) {
@@ -242,14 +375,7 @@ std::string demo_text(const Demo& demo, int columns) {
   if (several)
     text += "\nthe fastest version against its peers:\n" + plain(over_workloads(demo), columns);
   text += means_text(demo, columns);
-  text +=
-      fmt::format("\n{}; driver {}; A against A within {:.2f} %; intervals are 95 % bootstraps\n",
-                  demo.method, demo.driver, demo.noise * 100);
-  for (const auto& [name, range] : demo.clocks)
-    text += fmt::format("{} {} to {}\n", name, number_text(range.low), number_text(range.high));
-  for (const Contender& one : demo.contenders)
-    if (!one.why.empty()) text += fmt::format("{}: {} ({})\n", one.label, one.why, one.gate);
-  for (const auto& note : demo.notes) text += "note: " + note + "\n";
+  text += "\n" + method_text(demo);
   return text;
 }
 

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
 #include "base/text.h"
 
 namespace burnish::report {
@@ -42,6 +45,36 @@ loop::Demo small() {
     demo.times.push_back(timed("other", workload, 4e-6, 1e-6));
     demo.times.push_back(timed("program", workload, 6e-5, 0));
   }
+  loop::compare_times(demo);
+  return demo;
+}
+
+/// The same with means over a set and with what the loop recorded.
+loop::Demo recorded() {
+  loop::Demo demo = small();
+  for (auto& time : demo.times)
+    if (time.workload == "first") time.workload = "set.N=1";
+  demo.headline = "set.N=1";
+  demo.means = {{"v1", "v0", "set", 1, {4, {3.9, 4.1}}, loop::Ratio{7, {6, 8}}},
+                {"v1", "program", "set", 1, {30, {29, 31}}, {}}};
+  for (std::size_t v = 0; v < 3; ++v) {
+    Contender& one = demo.contenders[v];
+    one.recorded.emplace();
+    one.recorded->file = "memory/" + one.label + ".json";
+    one.recorded->verdict = v == 0 ? "baseline" : "improved";
+  }
+  loop::Recorded& second = *demo.contenders[1].recorded;
+  second.plan = "plans/v1_plan.md";
+  second.report = "reports/v1.md";
+  second.evidence = "profiles/v0/evidence.json";
+  second.profile = "profiles/v1/evidence.json";
+  second.category = "tiling";
+  second.findings = {"some-finding"};
+  second.gain = loop::Ratio{4, {3.9, 4.1}};
+  second.seconds = {{"gate's", 3e-6}};
+  second.metrics = {{"registers.used", 40}};
+  demo.clocks["clock.sm"] = {1e9, 2e9};
+  demo.notes = {"something"};
   return demo;
 }
 
@@ -76,6 +109,54 @@ TEST(DemoTable, TellsWhatWasRefused) {
   EXPECT_TRUE(contains(text, "v2: it is wrong (FAIL)")) << text;
   EXPECT_TRUE(contains(text, "note: PyTorch is not here")) << text;
   EXPECT_FALSE(contains(text, "geometric means")) << text;
+}
+
+TEST(DemoTable, HasMeansOverASetAndWhatIsOutsideIt) {
+  const Cells cells = over_sets(recorded());
+  EXPECT_THAT(cells[0],
+              ElementsAre("version", "step", "gate", "N=1", "second", "× v0", "× program"));
+  EXPECT_THAT(cells[2], ElementsAre("v1", "01-fast", "PASS", "2.00 µs", "2.00 µs", "4 / 7", "30"));
+  EXPECT_THAT(cells[4], ElementsAre("other (peer)", "–", "PASS", "4.00 µs", "4.00 µs", "–", "–"));
+}
+
+TEST(DemoTable, TellsHowTheLoopCameToEachVersion) {
+  const Cells cells = history(recorded(), "");
+  ASSERT_EQ(cells.size(), 4u);
+  EXPECT_THAT(cells[2], ElementsAre("v1", "01-fast", "tiling", "`some-finding`", "PASS", "improved",
+                                    "4 [3.9, 4.1]", "3.00 µs", "–"));
+  EXPECT_EQ(cells[3].back(), "it is wrong");
+  EXPECT_TRUE(history(small(), "").empty());
+  const Cells linked = history(recorded(), "../x");
+  EXPECT_THAT(
+      linked[2],
+      ElementsAre("[v1](../x/memory/v1.json)", "[01-fast](../x/plans/v1_plan.md)", "tiling",
+                  "[`some-finding`](../x/profiles/v0/summary.txt)", "[PASS](../x/reports/v1.md)",
+                  "improved", "4 [3.9, 4.1]", "3.00 µs", "–"));
+  EXPECT_THAT(counters(recorded(), "x"),
+              ElementsAre(ElementsAre("version", "`registers.used`"),
+                          ElementsAre("[v1](x/profiles/v1/summary.txt)", "40")));
+}
+
+TEST(DemoTable, OfAPageIsTheSameFromTheRecordAsFromTheRun) {
+  const loop::Demo demo = recorded();
+  const auto text = dump_json(loop::to_json(demo));
+  const auto json = parse_json(text, "demo.json");
+  ASSERT_TRUE(json);
+  const auto read = loop::demo_from_json(*json, "demo.json");
+  ASSERT_TRUE(read) << read.error().to_string();
+  EXPECT_EQ(dump_json(loop::to_json(*read)), text);
+  for (const char* table : {"results", "history", "counters", "workloads"})
+    EXPECT_EQ(page_table(*read, table, "x").value(), page_table(demo, table, "x").value()) << table;
+  EXPECT_TRUE(
+      contains(page_table(demo, "history", "../x").value(), "| [v1](../x/memory/v1.json) |"));
+  EXPECT_TRUE(contains(page_table(small(), "history", "x").value(), "not kept"));
+  EXPECT_FALSE(page_table(demo, "other", "x"));
+
+  for (const auto& [from, to] : std::map<std::string, std::string>{
+           {"\"kind\": \"peer\"", "\"kind\": \"pear\""}, {"\"p50\": ", "\"p51\": "}}) {
+    const auto broken = parse_json(replace_all(text, from, to), "demo.json");
+    EXPECT_FALSE(loop::demo_from_json(*broken, "demo.json")) << from;
+  }
 }
 
 TEST(MachineCodeTable, LeavesOutColumnsThatSayNothing) {

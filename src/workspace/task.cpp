@@ -35,6 +35,7 @@ class TaskReader {
     read_kernel();
     read_workloads();
     read_tensors();
+    read_workload_draws();
     read_variants();
     read_domain();
     read_work();
@@ -164,6 +165,7 @@ class TaskReader {
       }
       workload.hot = fields.boolean("hot", true);
       workload.gate = fields.boolean("gate", true);
+      const std::size_t first = task_.workloads.size();
       for (WorkloadSpec& choice : read_dims(fields, workload)) {
         if (!choice.set.empty() && !taken.insert(choice.name).second) {
           fields.fail("name", fmt::format("the name \"{}\" is taken already", choice.name),
@@ -171,6 +173,7 @@ class TaskReader {
         }
         task_.workloads.push_back(std::move(choice));
       }
+      workload_draws_.push_back({first, task_.workloads.size(), fields.table("draw")});
     }
     const auto none = [&](auto&& holds) {
       return !task_.workloads.empty() &&
@@ -200,7 +203,7 @@ class TaskReader {
       if (is_list) {
         for (const TomlValue& value : dims.values(name)) {
           const auto* number = std::get_if<std::int64_t>(&value);
-          values.push_back(number != nullptr ? *number : 0);
+          values.push_back(number != nullptr ? *number : -1);
         }
         if (values.empty()) dims.fail(name, "a list of dimensions needs at least one value");
       } else {
@@ -221,9 +224,9 @@ class TaskReader {
         }
       }
       for (const std::int64_t value : values) {
-        if (value >= 1 && value <= kMostElements) continue;
+        if (value >= 0 && value <= kMostElements) continue;
         dims.fail(name,
-                  fmt::format("the dimension {} must be a whole number from 1 to 2^40, not {}",
+                  fmt::format("the dimension {} must be a whole number from 0 to 2^40, not {}",
                               name, value));
       }
       if (longer.size() > kMostChoices) {
@@ -290,10 +293,15 @@ class TaskReader {
       draw.low = dtype == DType::u8 || dtype == DType::boolean ? 0 : -100;
       draw.high = dtype == DType::boolean ? 1 : 100;
     }
-    if (!fields.has("draw")) return;
-    TomlFields table = fields.table("draw");
+    if (fields.has("draw")) draw = draw_at(fields, "draw", tensor);
+  }
+
+  /// The draw that stands at `key`.
+  TensorDraw draw_at(TomlFields& fields, const std::string& key, const TensorSpec& tensor) {
+    TensorDraw draw = tensor.draw;
+    TomlFields table = fields.table(key);
     if (tensor.role == "out") {
-      fields.fail("draw", fmt::format("the output {} is not drawn", tensor.name),
+      fields.fail(key, fmt::format("the output {} is not drawn", tensor.name),
                   "remove the key, or make the role \"inout\"");
     }
     draw.kind = table.one_of("kind", {"normal", "uniform", "integers", "constant"});
@@ -317,12 +325,30 @@ class TaskReader {
         table.fail("low", "low and high must be whole numbers");
       }
     }
+    const DType dtype = tensor.dtype;
     const double smallest = dtype == DType::u8 || dtype == DType::boolean ? 0
                             : is_floating(dtype)                          ? -largest(dtype)
                                                                           : -largest(dtype) - 1;
     if (draw.kind != "normal" && (draw.low < smallest || draw.high > largest(dtype))) {
-      fields.fail("draw", fmt::format("{} to {} does not fit the dtype {}", number_text(draw.low),
-                                      number_text(draw.high), to_string(dtype)));
+      fields.fail(key, fmt::format("{} to {} does not fit the dtype {}", number_text(draw.low),
+                                   number_text(draw.high), to_string(dtype)));
+    }
+    return draw;
+  }
+
+  void read_workload_draws() {
+    for (auto& [first, last, fields] : workload_draws_) {
+      for (const std::string& name : fields.keys()) {
+        const auto tensor = std::find_if(task_.tensors.begin(), task_.tensors.end(),
+                                         [&](const TensorSpec& one) { return one.name == name; });
+        if (tensor == task_.tensors.end()) {
+          fields.table(name);  // what stands in it does not matter
+          fields.fail(name, fmt::format("there is no tensor \"{}\"", name));
+          continue;
+        }
+        const TensorDraw draw = draw_at(fields, name, *tensor);
+        for (std::size_t i = first; i < last; ++i) task_.workloads[i].draws[name] = draw;
+      }
     }
   }
 
@@ -643,6 +669,11 @@ class TaskReader {
   TaskSpec task_;
   std::set<std::string> files_;
   std::vector<TomlFields> tensor_fields_;
+  struct WorkloadDraws {
+    std::size_t first, last;  ///< workloads
+    TomlFields fields;
+  };
+  std::vector<WorkloadDraws> workload_draws_;
   std::map<std::string, Place> domain_places_;
 };
 

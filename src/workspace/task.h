@@ -33,7 +33,8 @@ struct TensorSpec {
 struct WorkloadSpec {
   std::string name;
   Variables dims;
-  double weight = 1;  ///< in means over workloads
+  std::map<std::string, TensorDraw> draws;  ///< of tensors that are drawn otherwise here
+  double weight = 1;                        ///< in means over workloads
   bool timed() const { return weight > 0; }
   bool hot = true;
   bool gate = true;  ///< the gate judges it; else only `check`, `bench` and the demo come to it

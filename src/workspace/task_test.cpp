@@ -45,6 +45,25 @@ TEST(Task, DocumentedExampleIsRead) {
   EXPECT_EQ(task->launch_file, "launch.toml");
 }
 
+TEST(Task, AWorkloadHasSwitchesAndDrawsOfItsOwn) {
+  const auto task = parse_task(
+      broken(broken(kTask, {"", "dims = {N = 1024}", "dims = {N = 1024, S = 0}", 0, 0, ""}),
+             {"", "dims = {N = 1000}",
+              "dims = {N = [1000, 10], S = 1}\ndraw = {x = {kind = \"integers\", low = "
+              "-8, high = 8}}",
+              0, 0, ""}),
+      "burnish.toml");
+  ASSERT_TRUE(task) << task.error().to_string();
+  ASSERT_EQ(task->workloads.size(), 3u);
+  EXPECT_TRUE(task->workloads[0].draws.empty());
+  EXPECT_EQ(task->workloads[0].dims.at("S"), 0);
+  for (const std::size_t i : {1, 2}) {
+    EXPECT_EQ(task->workloads[i].draws.at("x").kind, "integers");
+    EXPECT_EQ(task->workloads[i].draws.at("x").low, -8);
+  }
+  EXPECT_EQ(task->tensors[0].draw.kind, "normal");
+}
+
 TEST(Task, DefaultsOfDrawsAndGoals) {
   const auto task =
       parse_task(broken(broken(kTask, {"", "dtype = \"f32\"", "dtype = \"u8\"", 0, 0, ""}),
@@ -203,8 +222,10 @@ TEST(Task, MalformedTextsAreLocated) {
       {"workload with a slash", "name = \"ragged\"", "name = \"a/b\"", 21, 8, "name of a workload"},
       {"no dims", "dims = {N = 1000}", "", 20, 1, "\"dims\" is missing"},
       {"empty dims", "dims = {N = 1024}", "dims = {}", 19, 8, "at least one dimension"},
-      {"dimension of zero", "N = 1024", "N = 0", 19, 13, "from 1 to 2^40, not 0"},
-      {"negative dimension", "N = 1024", "N = -4", 19, 13, "from 1 to 2^40, not -4"},
+      {"extent of zero", "N = 1024", "N = 0", 10, 10, "is 0 at workload"},
+      {"negative dimension", "N = 1024", "N = -4", 19, 13, "from 0 to 2^40, not -4"},
+      {"draw of no tensor", "N = 1024}", "N = 1024}\ndraw = {Q = {kind = \"normal\"}}", 20, 13,
+       "no tensor \"Q\""},
       {"broken dimension", "N = 1024", "N = 1.5", 19, 13, "an integer"},
       {"missing dimension", "dims = {N = 1000}", "dims = {M = 1000}", 22, 0, "workload \"main\""},
       {"weight", "dims = {N = 1000}", "dims = {N = 1000}\nweight = -1", 23, 10, "0 or above"},

@@ -45,6 +45,11 @@ ASSEMBLY = [
 ]
 
 
+def also(name, step, folder):
+    """A further file of the candidate: the step's own, or what it found there."""
+    return (step / name if (step / name).exists() else folder / name).read_text()
+
+
 def main():
     folder, language, macro, values, output = sys.argv[1:]
     folder = Path(folder) / language
@@ -55,7 +60,8 @@ def main():
     for value in values.split(","):
         code += f"#undef {macro}\n#define {macro} {value}\n"
         for name, step in steps:
-            text = (step / source).read_text()
+            text = re.sub(r'^#include "(\w+\.h)"$', lambda include: also(include[1], step, folder),
+                          (step / source).read_text(), flags=re.M)
             for pattern, meaning in ASSEMBLY:
                 text = re.sub(pattern, meaning, text, flags=re.S)
             assert not re.search(r"\basm\b", text), f"{step / source}: assembly that is not emulated"

@@ -129,6 +129,27 @@ TEST(Emulation, DepthwiseSteps) {
   }
 }
 
+/// Every step from `from` on against what the reference says.
+void check_topk(const Language& language, const emulation::Steps& steps, int experts,
+                const Variables& dims, const Bytes& inputs, const emulation::Values& want,
+                std::string_view from = "00") {
+  for (const auto& [step, kernels] : steps) {
+    if (step < from) continue;
+    std::string trace = fmt::format("{} {} with room for {} at", language.name, step, experts);
+    for (const auto& [name, value] : dims) trace += fmt::format(" {}={}", name, value);
+    SCOPED_TRACE(trace);
+    Bytes buffers = inputs;
+    buffers["P"] = poisoned(want.at("P").size(), DType::f32);
+    buffers["I"] = poisoned(want.at("I").size(), DType::i32);
+    run("topk_sigmoid", language, step, {{"EXPERTS", TomlValue(std::int64_t{experts})}}, dims,
+        kernels, buffers);
+    EXPECT_EQ(to_doubles(DType::i32, buffers["I"]), want.at("I"));
+    const auto weights = to_doubles(DType::f32, buffers["P"]);
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      EXPECT_NEAR(weights[i], want.at("P")[i], 1e-6 * want.at("P")[i] + 1e-37) << i;
+  }
+}
+
 TEST(Emulation, TopKSteps) {
   std::mt19937 generator(7);
   struct Case {
@@ -159,10 +180,13 @@ TEST(Emulation, TopKSteps) {
                            Case{128, 128, 7, 4096, "07"}}) {
     const Variables dims{{"T", static_cast<double>(each.rows)},
                          {"E", static_cast<double>(each.E)},
-                         {"K", static_cast<double>(each.K)}};
+                         {"K", static_cast<double>(each.K)},
+                         {"BIAS", 0},
+                         {"RENORM", 0}};
     const std::size_t rows = static_cast<std::size_t>(each.rows);
     Bytes inputs;
     emulation::Values in, out;
+    in["B"];  // of no use here
     const std::size_t E = static_cast<std::size_t>(each.E), K = static_cast<std::size_t>(each.K);
     in["G"] = drawn(rows * E, generator, inputs, "G");
     // Rows of ties, of zeros of both signs, of infinities, of NaN with three numbers between, of
@@ -180,24 +204,54 @@ TEST(Emulation, TopKSteps) {
     out["P"].resize(rows * K);
     out["I"].resize(rows * K);
     emulation::reference_topk({dims.begin(), dims.end()}, in, out);
-    const auto check = [&](const Language& language, const emulation::Steps& steps) {
-      for (const auto& [step, kernels] : steps) {
-        if (step < each.from) continue;
-        SCOPED_TRACE(fmt::format("{} {} with room for {} at {} x {}, {}", language.name, step,
-                                 each.experts, each.rows, each.E, each.K));
-        Bytes buffers = inputs;
-        buffers["P"] = poisoned(rows * K, DType::f32);
-        buffers["I"] = poisoned(rows * K, DType::i32);
-        run("topk_sigmoid", language, step, {{"EXPERTS", TomlValue(std::int64_t{each.experts})}},
-            dims, kernels, buffers);
-        EXPECT_EQ(to_doubles(DType::i32, buffers["I"]), out["I"]);
-        const auto weights = to_doubles(DType::f32, buffers["P"]);
-        for (std::size_t i = 0; i < weights.size(); ++i)
-          EXPECT_NEAR(weights[i], out["P"][i], 1e-6 * out["P"][i] + 1e-37) << i;
-      }
-    };
-    if (each.E <= each.experts) check(kHip, emulation::topk_sigmoid_hip(each.experts));
-    check(kCuda, emulation::topk_sigmoid_cuda(each.experts));
+    if (each.E <= each.experts)
+      check_topk(kHip, emulation::topk_sigmoid_hip(each.experts), each.experts, dims, inputs, out);
+    check_topk(kCuda, emulation::topk_sigmoid_cuda(each.experts), each.experts, dims, inputs, out,
+               each.from);
+  }
+}
+
+// With a bias and with renormalised weights.
+TEST(Emulation, TopKOptions) {
+  std::mt19937 generator(11);
+  std::uniform_int_distribution<int> logit(-8, 8), bias(-2, 2);
+  struct Case {
+    int experts, E, K, bias, renorm;
+  };
+  for (const Case& each : {Case{64, 64, 8, 1, 1}, Case{64, 40, 5, 1, 0}, Case{128, 128, 8, 1, 1},
+                           Case{128, 100, 4, 0, 1}, Case{128, 128, 70, 1, 1},
+                           Case{128, 512, 8, 1, 1}, Case{128, 301, 33, 1, 0}}) {
+    constexpr std::size_t rows = 19;
+    const std::size_t E = static_cast<std::size_t>(each.E), K = static_cast<std::size_t>(each.K);
+    const Variables dims{{"T", static_cast<double>(rows)},
+                         {"E", static_cast<double>(each.E)},
+                         {"K", static_cast<double>(each.K)},
+                         {"BIAS", static_cast<double>(each.bias)},
+                         {"RENORM", static_cast<double>(each.renorm)}};
+    emulation::Values in, out;
+    in["G"].resize(rows * E);
+    in["B"].resize(E);
+    for (double& value : in["G"]) value = logit(generator);
+    for (double& value : in["B"]) value = bias(generator);
+    in["B"][5] = HUGE_VAL, in["B"][6] = -HUGE_VAL, in["B"][7] = std::nan("");
+    // Rows of ties, of zeros of both signs, of infinities, of NaN with three numbers between, of
+    // NaN, and of sigmoids that sum to 0.
+    for (std::size_t e = 0; e < E; ++e) {
+      in["G"][e] = 1;
+      in["G"][E + e] = e % 2 == 0 ? -0.0 : 0.0;
+      in["G"][2 * E + e] = e % 5 == 0 ? HUGE_VAL : -HUGE_VAL;
+      in["G"][3 * E + e] = e % 16 == 3 ? -1.0 * static_cast<double>(e % 8) : std::nan("");
+      in["G"][4 * E + e] = std::nan("");
+      in["G"][5 * E + e] = -HUGE_VAL;
+    }
+    Bytes inputs{{"G", from_doubles(DType::bf16, in["G"])},
+                 {"B", from_doubles(DType::f32, in["B"])}};
+    out["P"].resize(rows * K);
+    out["I"].resize(rows * K);
+    emulation::reference_topk({dims.begin(), dims.end()}, in, out);
+    if (each.E <= each.experts)
+      check_topk(kHip, emulation::topk_sigmoid_hip(each.experts), each.experts, dims, inputs, out);
+    check_topk(kCuda, emulation::topk_sigmoid_cuda(each.experts), each.experts, dims, inputs, out);
   }
 }
 

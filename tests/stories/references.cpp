@@ -6,7 +6,7 @@
 #include "../../examples/depthwise_conv3d/reference.cpp"
 #undef reference
 #define reference reference_of_topk_sigmoid
-#include "../../examples/topk_sigmoid/reference.cpp"
+#include "../../examples/topk_sigmoid/cuda/reference.cpp"
 #undef reference
 
 namespace burnish::emulation {

@@ -35,3 +35,5 @@ topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* _
     I[(size_t)row * K + k] = index;
   }
 }
+
+#include "general.h"

@@ -89,3 +89,5 @@ __device__ inline void rank(const unsigned short* __restrict__ G, float* __restr
   }
 KERNEL(topk_sigmoid, EXPERTS)
 KERNEL(wide, 512)
+
+#include "general.h"

@@ -158,3 +158,5 @@ any_shape(const unsigned short* __restrict__ G, float* __restrict__ P, int* __re
     if (lane == 0) store(P + (size_t)row * K + k, I + (size_t)row * K + k, last);
   }
 }
+
+#include "general.h"

@@ -246,3 +246,5 @@ any_shape(const unsigned short* __restrict__ G, float* __restrict__ P, int* __re
     }
   }
 }
+
+#include "general.h"

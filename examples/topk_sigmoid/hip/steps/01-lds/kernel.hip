@@ -53,3 +53,5 @@ topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* _
     __syncthreads();
   }
 }
+
+#include "general.h"

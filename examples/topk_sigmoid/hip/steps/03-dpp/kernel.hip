@@ -69,3 +69,5 @@ topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* _
       if (mine[j].index == best.index) mine[j] = {-INFINITY, kNone};
   }
 }
+
+#include "general.h"

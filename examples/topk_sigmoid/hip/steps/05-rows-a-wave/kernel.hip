@@ -65,3 +65,5 @@ topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* _
       if (mine[j] == best) mine[j] = 0;
   }
 }
+
+#include "general.h"
