@@ -45,8 +45,9 @@ again:
 constexpr std::uint64_t kFirstLaunchNs = 40'000;
 constexpr std::uint64_t kFurtherLaunchNs = 8'000;
 constexpr std::uint64_t kLongestWaitNs = 5'000'000;
-/// What measures stamping: an odd number of samples, and launches in the graphs that are compared.
+/// What measures stamping: an odd number of samples, and launches in what is compared.
 constexpr int kStampingSamples = 25;
+constexpr int kLaunches = 9;
 constexpr int kShortGraph = 20, kLongGraph = 60;
 /// Clusters beyond this are not portable (CUDA C++ Programming Guide, "Compute Capabilities").
 constexpr std::int64_t kPortableCluster = 8;
@@ -164,21 +165,26 @@ Result<void> CudaExecutor::hold(std::uint64_t nanoseconds) {
                api_.launch_kernel(wait_, 1, 1, 1, 1, 1, 1, 0, stream_, parameters, nullptr));
 }
 
-/// The two stamps round a launch are 3 µs further apart on an H200 than the kernel is long. An
-/// empty kernel's own length is what one more of them adds to a graph; what its launch takes beyond
-/// that, and a graph beyond its launches, is the stamps'.
+/// The two stamps round a launch are further apart than the kernel is long. An empty kernel's own
+/// length is what one more of them adds, in a stream, where each waits for the end of the one before,
+/// or to a graph; what is beyond that is the stamps'.
 Result<void> CudaExecutor::measure_stamping() {
   BURNISH_TRY(event(1));
-  const auto start = [&] {
-    return check("cannot launch an empty kernel",
-                 api_.launch_kernel(nothing_, 1, 1, 1, 1, 1, 1, 0, stream_, nullptr, nullptr));
+  const auto launch = [&](int launches) {
+    Result<void> launched;
+    for (int i = 0; i < launches && launched; ++i) {
+      launched =
+          check("cannot launch an empty kernel",
+                api_.launch_kernel(nothing_, 1, 1, 1, 1, 1, 1, 0, stream_, nullptr, nullptr));
+    }
+    return launched;
   };
-  const auto median_of = [&](const auto& launch) -> Result<double> {
+  const auto median_of = [&](const auto& work) -> Result<double> {
     std::vector<double> samples;
     for (int i = 0; i < kStampingSamples; ++i) {
-      BURNISH_TRY(hold(kFirstLaunchNs));
+      BURNISH_TRY(hold(kFirstLaunchNs + kLaunches * kFurtherLaunchNs));
       BURNISH_TRY(check("cannot stamp the time", api_.event_record(events_[0], stream_)));
-      BURNISH_TRY(launch());
+      BURNISH_TRY(work());
       BURNISH_TRY(check("cannot stamp the time", api_.event_record(events_[1], stream_)));
       BURNISH_TRY(check("running an empty kernel", api_.stream_synchronize(stream_)));
       BURNISH_TRY_ASSIGN(const double seconds, seconds_between(0, 1));
@@ -188,20 +194,23 @@ Result<void> CudaExecutor::measure_stamping() {
   };
   const auto graph_of = [&](int launches) -> Result<double> {
     BURNISH_TRY(begin_capture());
-    Result<void> captured;
-    for (int i = 0; i < launches && captured; ++i) captured = start();
-    BURNISH_TRY(end_capture(captured));
+    BURNISH_TRY(end_capture(launch(launches)));
     const auto seconds = median_of(
         [&] { return check("cannot launch a graph", api_.graph_launch(graph_exec_, stream_)); });
     drop_graph();
     return seconds;
   };
-  BURNISH_TRY_ASSIGN(const double launch, median_of(start));
+  /// What is left of `fewer` launches' time when each is as long as one more of them.
+  const auto beyond = [](double fewer_seconds, int fewer, double more_seconds, int more) {
+    const double one = (more_seconds - fewer_seconds) / (more - fewer);
+    return std::max(0.0, fewer_seconds - fewer * one);
+  };
+  BURNISH_TRY_ASSIGN(const double one, median_of([&] { return launch(1); }));
+  BURNISH_TRY_ASSIGN(const double several, median_of([&] { return launch(kLaunches); }));
+  launch_stamping_ = beyond(one, 1, several, kLaunches);
   BURNISH_TRY_ASSIGN(const double shorter, graph_of(kShortGraph));
   BURNISH_TRY_ASSIGN(const double longer, graph_of(kLongGraph));
-  const double kernel = (longer - shorter) / (kLongGraph - kShortGraph);
-  launch_stamping_ = std::max(0.0, launch - kernel);
-  graph_stamping_ = std::max(0.0, shorter - kShortGraph * kernel);
+  graph_stamping_ = beyond(shorter, kShortGraph, longer, kLongGraph);
   return {};
 }
 

@@ -1,11 +1,10 @@
 // B = A^T: A is M x N, B is N x M, both row-major.
 //
 // With TILE, a block moves a square of TILE by TILE elements through shared memory, so that both the
-// reads and the writes run along rows; PAD adds columns to the square, VEC moves that many elements
-// at once where the rows allow it. ALIGN shifts what the block writes of each row of B to begin at a
-// multiple of that many elements, whatever M is: 8 fill a sector, which two blocks would otherwise
-// write half of each. With every tunable at its first value a thread moves one element and
-// neighbouring threads write to different rows of B.
+// reads and the writes run along rows; PAD adds columns to the square. VEC moves that many elements at
+// once: reads where the rows of A allow it, and all writes, since what a block writes of each row of B
+// is then shifted to begin at a whole sector, whatever M is. With every tunable at its first value a
+// thread moves one element and neighbouring threads write to different rows of B.
 
 constexpr int kThreads = 256;
 
@@ -19,6 +18,7 @@ transpose(const float* __restrict__ A, float* __restrict__ B, int M, int N) {
 #else
 
 constexpr int kAcross = TILE / 32;  // warps along a row of the tile
+constexpr int kSector = 8;          // elements
 
 // `V` elements from `from`, as one access where V is 4.
 template <int V>
@@ -102,8 +102,8 @@ __device__ void move(Tile& tile, const float* A, float* B, int M, int N) {
 
 template <int R>
 __device__ void move(Tile& tile, const float* A, float* B, int M, int N) {
-  if (M % ALIGN == 0 && M % VEC == 0) move<R, VEC, 1>(tile, A, B, M, N);
-  else move<R, ALIGN % VEC == 0 ? VEC : 1, ALIGN>(tile, A, B, M, N);
+  if (VEC == 1 || M % kSector == 0) move<R, VEC, 1>(tile, A, B, M, N);
+  else move<R, VEC, kSector>(tile, A, B, M, N);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads)
