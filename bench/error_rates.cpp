@@ -348,18 +348,24 @@ Result<double> steps_for(device::Device& device, const Kernel& kernel, double pe
       .with_hint("leave the machine to this program alone");
 }
 
-using Steps = std::map<std::string, double>;  ///< by kernel
-
-Result<void> compare_until(device::Device& device, File& file, const std::string& what, int runs,
-                           const Steps& steps, int copies, double until) {
+/// Of versions `percent` slower, or of copies of the kernel itself where it is 0.
+Result<void> compare_until(device::Device& device, File& file, double percent, int runs, int copies,
+                           double until) {
+  const std::string what = percent > 0 ? fmt::format("{} % slower", percent) : "same";
   const auto all = kernels(device.info().backend);
   for (int run = (file.runs(what) + copies - 1) / copies;
        run * copies < runs && seconds_now() < until; ++run) {
     // The long one costs much, and so is rare.
     const auto turn = static_cast<std::size_t>(run);
     const Kernel& kernel = turn % 32 == 31 ? all.back() : all[turn % (all.size() - 1)];
-    const auto step = steps.find(kernel.name);
-    const double extra = step == steps.end() ? 0 : step->second;
+    double extra = 0;
+    if (const auto known = file.steps(what, kernel.name)) {
+      extra = *known;
+    } else if (percent > 0) {
+      BURNISH_TRY_ASSIGN(extra, steps_for(device, kernel, percent));
+      fmt::print("{}: {} steps more for {} %\n", kernel.name, extra, percent);
+      std::fflush(stdout);
+    }
     BURNISH_TRY_ASSIGN(const auto bench, compare(device, kernel, extra, copies));
     for (std::size_t i = 1; i < bench.results.size(); ++i) {
       const measure::Compared& verdict = bench.comparisons.at(i - 1);
@@ -406,23 +412,10 @@ Result<void> run(int argc, char** argv) {
   BURNISH_TRY_ASSIGN(const TemporaryFolder folder, TemporaryFolder::make("burnish-rates"));
   BURNISH_TRY_ASSIGN(const auto info, device::choose_device(choice));
   BURNISH_TRY_ASSIGN(const auto opened, device::open_device(info, {folder.path(), {}}));
-  Steps more_steps;
-  const std::string more = fmt::format("{} % slower", percent);
-  for (const auto& kernel : kernels(info.backend)) {
-    if (slower == 0) break;
-    double& steps = more_steps[kernel.name];
-    if (const auto known = file.steps(more, kernel.name)) {
-      steps = *known;
-    } else {
-      BURNISH_TRY_ASSIGN(steps, steps_for(*opened, kernel, percent));
-    }
-    fmt::print("{}: {} steps more for {} %\n", kernel.name, steps, percent);
-    std::fflush(stdout);
-  }
   // In turns, so that a file of an unfinished run has some of both.
   for (int part = 1; part <= 20; ++part) {
-    BURNISH_TRY(compare_until(*opened, file, "same", same * part / 20, {}, copies, until));
-    BURNISH_TRY(compare_until(*opened, file, more, slower * part / 20, more_steps, copies, until));
+    BURNISH_TRY(compare_until(*opened, file, 0, same * part / 20, copies, until));
+    BURNISH_TRY(compare_until(*opened, file, percent, slower * part / 20, copies, until));
   }
   file.print();
   return {};
