@@ -39,6 +39,7 @@ ASSEMBLY = [
     (r'asm volatile\("cp\.async\.bulk\.wait_group\.read (\d);" ::: "memory"\);', r"emulated_stores(\1);"),
     (r'asm volatile\("(cp\.async\.bulk\.commit_group|fence\.[\w.:]+);" ::: "memory"\);', ""),
     (r'asm volatile\("cp\.async\.(commit_group|wait_group 0);"( ::: "memory")?\);', ""),
+    (r'asm volatile\("" ::: "memory"\);', ""),
     (r'asm\("fma\.rn\." PAIR .*?"r"\(0\)\);', "z = emulated_minus(pair);"),
     (r'asm\("prmt\.b32 .*?"r"\(z\)\);', "negative = (z >> 15 & 1) * 0xffffu | (z >> 31) * 0xffff0000u;"),
     (r'asm\("max\." PAIR .*?"r"\(b\)\);', "z = emulated_larger(a, b);"),

@@ -137,19 +137,24 @@ depthwise(const unsigned short* __restrict__ X, const unsigned short* __restrict
 //
 // A plane is one piece of memory and comes by one bulk copy, so rows in shared memory follow each other as they
 // do in memory. What is outside of a plane are rows of zeros between the stages, and zeros apart for the lanes
-// left and right of it. A block has a channel's planes of results or an equal part of them. Results go out as they
-// end: neighbouring lanes exchange two of theirs, so that each stores 8 bytes of one slot.
+// left and right of it. A bulk copy is cut at lines of 128 bytes on both sides, into the fewest pieces where both
+// sides are cut at the same places; so a plane starts within a line of shared memory where it starts within a line
+// of memory. A block has a channel's planes of results or an equal part of them, and its warps take turns to refill
+// the ring. Results go out as they end: neighbouring lanes exchange two of theirs, so that each stores 8 bytes of
+// one slot.
 constexpr int kPairs = 4;                                 // pairs of rows of a band
 constexpr int kBlocks = 20, kBands = 6;                   // 120 slots
 constexpr int kWarps = 8;                                 // with 16 slots each
 constexpr int kLine = 40;                                 // dwords of a row
 constexpr int kMargin = 2 * kLine;                        // rows of zeros above the first plane
 // A plane of up to 48 rows and rows of zeros: what reads below a plane goes on into them, and so does what reads
-// above the next. A multiple of 32 dwords, so that a lane reads from the same bank in all stages.
-constexpr int kStage = 56 * kLine, kStages = 3;
+// above the next. A plane of 45 rows is a quarter of a line more than whole lines, and so is a stage; four stages are
+// whole lines again.
+constexpr int kStage = 56 * kLine + 8, kStages = 4;
+constexpr int kMostShift = 32;                            // dwords that the ring starts later, for its place in a line
 constexpr int kAhead = 2;                                 // planes that are fetched to the L2 cache at once
 // What lanes left and right of a plane read instead, from the bank that they would read there.
-constexpr int kZeros = (2 * kPairs + 4) * kLine + 32;
+constexpr int kZeros = (2 * kPairs + 4) * kLine + 64;
 
 // The column block of the i-th slot of a band. Bands are 20 slots and start in the same bank, so 8 slots that are
 // loaded at once are 4 of an even band and 4 of the next in turn; that these share no bank, odd bands begin with
@@ -203,37 +208,38 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32, 2)
 depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restrict__ W,
                  const unsigned short* __restrict__ B, unsigned* __restrict__ Y, int C, int depth, int H) {
   extern __shared__ __align__(1024) unsigned char shared[];
-  unsigned* inputs = reinterpret_cast<unsigned*>(shared) + kMargin;
-  unsigned* zeros = inputs + kStages * kStage;
-  // Barriers of 8 bytes: a plane of inputs is there, is used.
-  const unsigned there = shared_address(zeros + kZeros), used = there + 8 * kStages;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 4, pair = lane % 4;
   const int channel = blockIdx.y % C, plane_size = H * kLine;
   // This block's planes of results, and as many planes of inputs and two more.
   const int begin = depth * (int)blockIdx.x / (int)gridDim.x;
   const int planes = depth * ((int)blockIdx.x + 1) / (int)gridDim.x - begin + 2;
-  const unsigned* from = X + ((size_t)blockIdx.y * (depth + 2) + begin) * plane_size;
-  const bool moves = threadIdx.x == 0;
+  const unsigned* const from = X + ((size_t)blockIdx.y * (depth + 2) + begin) * plane_size;
+  const int shift = (int)(((size_t)from - kMargin * 4) % 128 / 4);
+  unsigned* inputs = reinterpret_cast<unsigned*>(shared) + kMargin + shift;
+  unsigned* zeros = inputs + kStages * kStage;
+  // Barriers of 8 bytes: a plane of inputs is there, is used.
+  const unsigned there = shared_address(zeros + kZeros + kMostShift - shift), used = there + 8 * kStages;
   const auto load = [&](int plane, int stage) {
-    load_plane(shared_address(inputs + stage * kStage), from, plane_size * 4, there + 8 * stage);
-    from += plane_size;
+    const unsigned* at = from + (size_t)plane * plane_size;
+    load_plane(shared_address(inputs + stage * kStage), at, plane_size * 4, there + 8 * stage);
     const int ahead = min(kAhead, planes - 1 - plane);
-    if (plane % kAhead == 0 && ahead > 0) prefetch(from, ahead * plane_size * 4);
+    if (plane % kAhead == 0 && ahead > 0) prefetch(at + plane_size, ahead * plane_size * 4);
   };
-  if (moves) {
+  if (threadIdx.x == 0) {
     for (int i = 0; i < kStages; ++i) {
       start_barrier(there + 8 * i, 1);
       start_barrier(used + 8 * i, kWarps);
     }
     publish_barriers();
-    for (int i = 0; i < kStages; ++i) load(i, i);
+    for (int i = 0; i < kStages && i < planes; ++i) load(i, i);
   }
-  for (int i = threadIdx.x; i < kMargin; i += kWarps * 32) inputs[i - kMargin] = 0;
+  for (int i = threadIdx.x; i < kMargin + shift; i += kWarps * 32) reinterpret_cast<unsigned*>(shared)[i] = 0;
   for (int i = plane_size + threadIdx.x; i < kStage; i += kWarps * 32)
     for (int stage = 0; stage < kStages; ++stage) inputs[stage * kStage + i] = 0;
   for (int i = threadIdx.x; i < kZeros; i += kWarps * 32) zeros[i] = 0;
   // A table of the taps for each warp, 3 x 7 x 12: a row of zeros above and below, three columns on both sides.
-  unsigned short* taps = reinterpret_cast<unsigned short*>(zeros + kZeros + 4 * kStages) + warp * 256;
+  unsigned short* taps =
+      reinterpret_cast<unsigned short*>(zeros + kZeros + kMostShift - shift + 4 * kStages) + warp * 256;
   for (int i = lane; i < 128; i += 32) reinterpret_cast<unsigned*>(taps)[i] = 0;
   __syncwarp();
   for (int i = lane; i < 75; i += 32) taps[i / 25 * 84 + i / 5 % 5 * 12 + i % 5 + 15] = W[channel * 75 + i];
@@ -261,7 +267,7 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
     const bool outside = (block == 0 && pair == 0) || (block == kBlocks - 1 && pair == 3);
     const int offset = (top - 2) * kLine + 2 * block - 1 + pair;
     x[half] = outside ? zeros + (offset + 4 * kMargin) % 32 : inputs + offset;
-    next[half] = outside ? 0 : kStage;
+    next[half] = outside ? kStage % 32 : kStage;
     if (odd != (half == 1)) continue;
     left = slot <= last ? H - top - pair / 2 : 0;
     y += (top + pair / 2) * kLine + 2 * block;
@@ -269,16 +275,17 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
 
   float sums[3][kPairs][4];
   unsigned turn = 0;
-  for (int first = 0; first < planes; first += kStages) {
+  int stage = 0;
+  for (int first = 0; first < planes; first += 3) {
 #pragma unroll
-    for (int stage = 0; stage < kStages; ++stage) {  // and of the sums
-      const int plane = first + stage;
+    for (int r = 0; r < 3; ++r) {  // where this plane's first sums are
+      const int plane = first + r;
       if (plane >= planes) break;
-      // The plane before this one has been used: its room is for the one after the next.
-      if (moves && plane >= 1 && plane + 2 < planes) {
-        const int before = (stage + kStages - 1) % kStages;
+      // Once all have used the plane before this one its room is free.
+      if (threadIdx.x == plane % kWarps * 32 && plane >= 1 && plane - 1 + kStages < planes) {
+        const int before = stage == 0 ? kStages - 1 : stage - 1;
         wait(used + 8 * before, stage == 0 ? turn ^ 1 : turn);
-        load(plane + 2, before);
+        load(plane - 1 + kStages, before);
       }
       __syncwarp();
       wait(there + 8 * stage, turn);
@@ -298,12 +305,12 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
           for (int kh = 2; kh >= 0; --kh) {
             const int down = i - kh;
             if (down < 0 || down >= kPairs) continue;
-            if (kd == 0 && kh == 0) multiply_first(sums[stage][down], rows, band[0][0], bias);
-            else multiply(sums[(stage + 3 - kd) % 3][down], rows, band[kd][kh]);
+            if (kd == 0 && kh == 0) multiply_first(sums[r][down], rows, band[0][0], bias);
+            else multiply(sums[(r + 3 - kd) % 3][down], rows, band[kd][kh]);
           }
         }
         if (i < 2 || plane < 2) continue;
-        const float(&sum)[4] = sums[(stage + 1) % 3][i - 2];
+        const float(&sum)[4] = sums[(r + 1) % 3][i - 2];
         const unsigned upper_pair = narrow_pair(sum[0], sum[1]), lower_pair = narrow_pair(sum[2], sum[3]);
         const unsigned other = __shfl_xor_sync(0xffffffff, odd ? upper_pair : lower_pair, 1);
         if (2 * (i - 2) < left) {
@@ -312,7 +319,7 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
         }
       }
       if (plane >= 2) y += plane_size;
+      if (++stage == kStages) stage = 0, turn ^= 1;
     }
-    turn ^= 1;
   }
 }
