@@ -289,6 +289,9 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
       }
       __syncwarp();
       wait(there + 8 * stage, turn);
+      // The first two planes end no results. These are converted all the same and not stored: a branch would keep the
+      // next products from starting while these are under way.
+      const int rows_left = plane < 2 ? 0 : left;
 #pragma unroll
       for (int i = 0; i < kPairs + 2; ++i) {
         const unsigned* upper = x[0] + stage * next[0] + 2 * i * kLine;
@@ -309,11 +312,11 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
             else multiply(sums[(r + 3 - kd) % 3][down], rows, band[kd][kh]);
           }
         }
-        if (i < 2 || plane < 2) continue;
+        if (i < 2) continue;
         const float(&sum)[4] = sums[(r + 1) % 3][i - 2];
         const unsigned upper_pair = narrow_pair(sum[0], sum[1]), lower_pair = narrow_pair(sum[2], sum[3]);
         const unsigned other = __shfl_xor_sync(0xffffffff, odd ? upper_pair : lower_pair, 1);
-        if (2 * (i - 2) < left) {
+        if (2 * (i - 2) < rows_left) {
           *reinterpret_cast<uint2*>(y + 2 * (i - 2) * kLine) =
               odd ? make_uint2(other, lower_pair) : make_uint2(upper_pair, other);
         }
