@@ -57,7 +57,8 @@ Result<int> bench_versions(const Common& common, BenchArguments& arguments) {
     for (const auto& workload : task.workloads) {
       if (workload.name != timing.workload) continue;
       BURNISH_TRY_ASSIGN(const auto roof,
-                         loop::workload_roofline(task, workload, timing.latency.p50, roofs));
+                         loop::workload_roofline(task, workload, timing.latency.p50,
+                                                 timing.method.cache_state(), roofs));
       json["results"][i]["utilization"] = {{"compute", roof.compute_utilization},
                                            {"bandwidth", roof.bandwidth_utilization}};
       table.row({timing.version, timing.workload, with_prefix(timing.latency.p50, "s"),

@@ -279,6 +279,7 @@ Result<Ceiling> copy_ceiling(const std::vector<Ceiling>& ceilings, double bytes,
       distance = away;
     }
   }
+  if (nearest == nullptr && caches == Caches::cold) return copy_ceiling(ceilings, bytes);
   if (nearest == nullptr) {
     return environment_error("no copy bandwidth was measured: " + names_of(ceilings));
   }

@@ -20,7 +20,8 @@ Result<std::vector<hardware::Ceiling>> measure_ceilings(
 /// does in f32 has the roof of f32.
 Result<hardware::Ceiling> compute_ceiling(const std::vector<hardware::Ceiling>& ceilings,
                                           const std::string& math_path);
-/// The copy roof whose buffer is nearest to `bytes` by ratio.
+/// The copy roof whose buffer is nearest to `bytes` by ratio, with caches as those; with warm ones
+/// where none was measured cold.
 Result<hardware::Ceiling> copy_ceiling(const std::vector<hardware::Ceiling>& ceilings, double bytes,
                                        Caches caches = Caches::warm);
 

@@ -57,7 +57,9 @@ TEST(ChoosingACeiling, TakesTheNearestSizeAndTheMathPath) {
   EXPECT_EQ(copy_ceiling(ceilings, 1e6)->name, "copy 1.5 MiB");
   EXPECT_EQ(copy_ceiling(ceilings, 1e9)->name, "copy 2 GiB");
   EXPECT_EQ(copy_ceiling(ceilings, 1e9, Caches::cold)->name, "copy 64 KiB cold");
+  EXPECT_EQ(copy_ceiling({ceilings[2]}, 1e9, Caches::cold)->name, "copy 64 KiB");
   EXPECT_FALSE(copy_ceiling({ceilings[0]}, 1e6).has_value());
+  EXPECT_FALSE(copy_ceiling({ceilings[0]}, 1e6, Caches::cold).has_value());
   EXPECT_EQ(compute_ceiling(ceilings, "f32")->name, "fma f32");
   EXPECT_EQ(compute_ceiling(ceilings, "bf16-tensor")->name, "tensor bf16");
   EXPECT_EQ(compute_ceiling(ceilings, "f16")->name, "fma f32");

@@ -166,8 +166,8 @@ Result<void> CudaExecutor::hold(std::uint64_t nanoseconds) {
 }
 
 /// The two stamps round a launch are further apart than the kernel is long. An empty kernel's own
-/// length is what one more of them adds, in a stream, where each waits for the end of the one before,
-/// or to a graph; what is beyond that is the stamps'.
+/// length is what one more of them adds, in a stream, where each waits for the end of the one
+/// before, or to a graph; what is beyond that is the stamps'.
 Result<void> CudaExecutor::measure_stamping() {
   BURNISH_TRY(event(1));
   const auto launch = [&](int launches) {

@@ -294,7 +294,8 @@ class Measurement {
       time.floor = timing.floor;
       for (const auto& workload : judged.workloads) {
         if (workload.name != timing.workload) continue;
-        const auto roof = workload_roofline(judged, workload, time.seconds, ceilings_);
+        const auto roof = workload_roofline(judged, workload, time.seconds,
+                                            timing.method.cache_state(), ceilings_);
         if (!roof) continue;
         time.copy = roof->bandwidth_utilization;
         time.math = roof->compute_utilization;

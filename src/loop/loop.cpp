@@ -51,8 +51,8 @@ Result<void> fill_performance(Record::Performance& performance, const measure::T
       if (timing.version != version || timing.workload != workload.name) continue;
       performance.latency_us_by_shape[workload.name] = timing.latency.p50 * 1e6;
       seconds.emplace_back(timing.latency.p50, workload.weight);
-      BURNISH_TRY_ASSIGN(const auto roof,
-                         workload_roofline(task, workload, timing.latency.p50, roofs));
+      BURNISH_TRY_ASSIGN(const auto roof, workload_roofline(task, workload, timing.latency.p50,
+                                                            timing.method.cache_state(), roofs));
       flops.emplace_back(roof.flops_rate, workload.weight);
       bandwidth.emplace_back(roof.bandwidth_rate, workload.weight);
       compute.emplace_back(roof.compute_utilization, workload.weight);
@@ -80,14 +80,17 @@ double worst_error(const measure::Verification& verification) {
 
 /// Utilization of the roofline's ceiling from a record's latencies; absent without them.
 Result<std::optional<double>> utilization_of(const measure::Task& task, const Record& record,
+                                             const device::DeviceInfo& device,
                                              const std::vector<hardware::Ceiling>& roofs) {
   std::vector<std::pair<double, double>> values;
   for (const auto& workload : task.workloads) {
     if (!workload.timed()) continue;
     const auto time = record.performance.latency_us_by_shape.find(workload.name);
     if (time == record.performance.latency_us_by_shape.end()) return std::optional<double>();
-    BURNISH_TRY_ASSIGN(const auto roof,
-                       workload_roofline(task, workload, time->second * 1e-6, roofs));
+    const double seconds = time->second * 1e-6;
+    BURNISH_TRY_ASSIGN(
+        const auto roof,
+        workload_roofline(task, workload, seconds, measure::usual_caches(seconds, device), roofs));
     values.emplace_back(roof.utilization, workload.weight);
   }
   if (values.empty()) return std::optional<double>();
@@ -740,7 +743,8 @@ Result<std::string> Loop::stop_condition(Tools& tools, int max_iterations) const
   if (goal) {
     BURNISH_TRY_ASSIGN(const auto roofs,
                        ceilings(const_cast<workspace::Workspace&>(workspace_), tools.device));
-    BURNISH_TRY_ASSIGN(const auto utilization, utilization_of(task, *best, roofs));
+    BURNISH_TRY_ASSIGN(const auto utilization,
+                       utilization_of(task, *best, tools.device.info(), roofs));
     all = all && utilization && *utilization >= *goal;
     if (utilization)
       reached.push_back(

@@ -112,7 +112,8 @@ Result<evidence::KernelEvidence> profile_candidate(workspace::Workspace& workspa
       for (std::size_t k = 0; k < run.launch_seconds.size() && k < plan.launches.size(); ++k)
         by_kernel[plan.launches[k].kernel] += run.launch_seconds[k];
     }
-    BURNISH_TRY_ASSIGN(const auto roof, workload_roofline(task, workload, median(seconds), roofs));
+    BURNISH_TRY_ASSIGN(const auto roof, workload_roofline(task, workload, median(seconds),
+                                                          device::Caches::warm, roofs));
     timed.push_back({&workload, median(seconds), roof});
     // The workload that is furthest from its ceiling stands for the kernel: it has most to gain.
     const bool furthest = std::all_of(timed.begin(), timed.end(), [&](const Timed& other) {

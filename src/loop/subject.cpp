@@ -280,10 +280,13 @@ Result<std::vector<hardware::Ceiling>> ceilings(workspace::Workspace& workspace,
 
 Result<hardware::Roofline> workload_roofline(const measure::Task& task,
                                              const measure::Workload& workload, double seconds,
+                                             device::Caches caches,
                                              const std::vector<hardware::Ceiling>& ceilings) {
   BURNISH_TRY_ASSIGN(const measure::Problem problem, task.problem(workload.name, workload.dims));
   BURNISH_TRY_ASSIGN(const auto compute, device::compute_ceiling(ceilings, problem.work.math_path));
-  BURNISH_TRY_ASSIGN(const auto bandwidth, device::copy_ceiling(ceilings, problem.work.bytes / 2));
+  // A copy of n bytes moves 2n.
+  BURNISH_TRY_ASSIGN(const auto bandwidth,
+                     device::copy_ceiling(ceilings, problem.work.bytes / 2, caches));
   return hardware::roofline(problem.work, seconds, compute, bandwidth);
 }
 

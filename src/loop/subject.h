@@ -49,9 +49,10 @@ Result<std::vector<hardware::Ceiling>> ceilings(workspace::Workspace& workspace,
 Result<fs::path> ceilings_file(const workspace::Workspace& workspace,
                                const device::DeviceInfo& info);
 
-/// Roofline of one workload at a time; weighted geometric mean of the utilizations over all.
+/// Roofline of one workload at a time that was taken with such caches: its copies had them too.
 Result<hardware::Roofline> workload_roofline(const measure::Task& task,
                                              const measure::Workload& workload, double seconds,
+                                             device::Caches caches,
                                              const std::vector<hardware::Ceiling>& ceilings);
 
 /// Profile of one version: metrics of the workload that is furthest from its ceiling, with the

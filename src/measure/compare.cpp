@@ -269,15 +269,13 @@ class Bencher {
       }
       shortest = std::min(shortest, median(times));
     }
-    if (shortest < shortest_alone(device_.info())) {
+    if (usual_caches(shortest, device_.info()) == Caches::warm) {
       method_.repetitions =
           std::clamp(static_cast<int>(std::ceil(kBatch / shortest)), 2, kMostRepetitions);
       method_.caches = "warm";
     }
     return {};
   }
-
-  Caches basis_caches() const { return method_.repetitions > 1 ? Caches::warm : Caches::cold; }
 
   /// One launch, its times held to what is possible. Times of the result are for all repetitions.
   Result<device::RunResult> launch(std::size_t index, const Contents& contents, Caches caches,
@@ -381,8 +379,8 @@ class Bencher {
         if (read) launches_ = parity;  // one poison for all that are kept together
         const auto back =
             read ? device::RunRequest::ReadBack::yes : device::RunRequest::ReadBack::no;
-        BURNISH_TRY_ASSIGN(auto run,
-                           launch(which[at], contents, basis_caches(), method_.repetitions, back));
+        BURNISH_TRY_ASSIGN(auto run, launch(which[at], contents, method_.cache_state(),
+                                            method_.repetitions, back));
         const double seconds = run.device_seconds / method_.repetitions;
         times[at].push_back(seconds);
         arm.basis.push_back(seconds);
@@ -541,8 +539,8 @@ class Bencher {
   Result<void> judge_kept() {
     Kept last;
     const Problem& problem = oracle_->problem();
-    BURNISH_TRY_ASSIGN(const auto other, launch(0, pool_->next(generator_), basis_caches(), 1,
-                                                device::RunRequest::ReadBack::yes));
+    BURNISH_TRY_ASSIGN(const auto other, launch(0, pool_->next(generator_), method_.cache_state(),
+                                                1, device::RunRequest::ReadBack::yes));
     Contents contents = pool_->next(generator_);
     for (const auto& [name, bytes] : contents) last.contents[name] = {bytes.begin(), bytes.end()};
     for (const Tensor& tensor : problem.tensors) {
@@ -554,7 +552,7 @@ class Bencher {
     const std::uint64_t parity = launches_;
     for (std::size_t i = 0; i + 1 < arms_.size(); ++i) {
       launches_ = parity;
-      BURNISH_TRY_ASSIGN(auto run, launch(i, contents, basis_caches(), method_.repetitions,
+      BURNISH_TRY_ASSIGN(auto run, launch(i, contents, method_.cache_state(), method_.repetitions,
                                           device::RunRequest::ReadBack::yes));
       last.runs.emplace_back(i, std::move(run));
     }
@@ -622,7 +620,8 @@ class Bencher {
   /// ceilings are wrong; such a time is never a result.
   Result<void> hold_to_roofline(Timing& timing, const hardware::Work& work) {
     const auto compute = device::compute_ceiling(ceilings_, work.math_path);
-    const auto copy = device::copy_ceiling(ceilings_, work.bytes);
+    // A copy of n bytes moves 2n. No launch is faster than the copy with warm caches.
+    const auto copy = device::copy_ceiling(ceilings_, work.bytes / 2);
     double floor = 0;
     std::string by;
     if (compute && work.flops > 0 && compute->value > 0) {
@@ -631,7 +630,9 @@ class Bencher {
       by = compute->name;
     }
     if (copy && work.bytes > 0 && copy->value > 0) {
-      timing.bandwidth_utilization = timing.bandwidth / copy->value;
+      BURNISH_TRY_ASSIGN(const auto alike, device::copy_ceiling(ceilings_, work.bytes / 2,
+                                                                timing.method.cache_state()));
+      timing.bandwidth_utilization = timing.bandwidth / alike.value;
       // The copy was launched too; of short ones that is the most, and of no kernel's time a bound.
       const double seconds = work.bytes / copy->value - timing.floor;
       if (seconds > floor) {
@@ -810,8 +811,8 @@ std::string Method::text() const {
                           : fmt::format("{}, {}, batches of {}", timer, caches, repetitions);
 }
 
-double shortest_alone(const device::DeviceInfo& info) {
-  return info.vendor == "cpu" ? kShortOnCpu : kShortOnGpu;
+Caches usual_caches(double seconds, const device::DeviceInfo& info) {
+  return seconds < (info.vendor == "cpu" ? kShortOnCpu : kShortOnGpu) ? Caches::warm : Caches::cold;
 }
 
 Result<Bench> bench(device::Device& device, const Task& task,

@@ -18,6 +18,10 @@ struct Method {
   std::string timer;  ///< "opencl event profiling", "cuda events less stamping", "cuda graph of 50"
   std::string caches;   ///< "cold (128 MiB written before each launch)", "warm"
   int repetitions = 1;  ///< launches between two time stamps
+  /// What `caches` says: warm in batches, whose later launches find what the first brought.
+  device::Caches cache_state() const {
+    return repetitions > 1 ? device::Caches::warm : device::Caches::cold;
+  }
   std::string text() const;
 };
 
@@ -82,10 +86,11 @@ struct Bench {
   std::map<std::string, double> time;
 };
 
-/// Seconds of a launch below which launches are timed in batches, warm. On a GPU whose stamps' own
-/// time is known, a launch alone is right to 1 % from there on, while one of a batch may begin
-/// before the one before it has ended; on a CPU the waking of its threads counts for longer.
-double shortest_alone(const device::DeviceInfo& info);
+/// With what caches a launch that takes so long is timed: alone, cold, or in batches, warm, where
+/// it is too short for that. On a GPU whose stamps' own time is known, a launch alone is right to 3
+/// % from 20 µs on, while one of a batch may begin before the one before it has ended; on a CPU the
+/// waking of its threads counts for longer.
+device::Caches usual_caches(double seconds, const device::DeviceInfo& info);
 
 /// Times candidates on all workloads under one lease: A against A first, then interleaved in ABBA
 /// blocks, with fresh inputs and addresses for every launch. `candidates[0]` is the incumbent that

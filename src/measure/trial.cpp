@@ -59,7 +59,7 @@ Result<Trial> timed_at(device::Session& session, const Task& task, const Candida
   request.poison = poisons.first;
   request.addresses = device::Addresses::same;
   BURNISH_TRY_ASSIGN(const auto second, session.run(request));
-  if (second.device_seconds < shortest_alone(info)) {
+  if (usual_caches(second.device_seconds, info) == device::Caches::warm) {
     request.repetitions =
         std::clamp(static_cast<int>(kBatch / std::max(second.device_seconds, 1e-6)), 2, 100);
   }
