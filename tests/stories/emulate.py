@@ -4,7 +4,8 @@ of their kernels; instructions that are written as assembly are replaced by what
 
 usage: emulate.py FOLDER LANGUAGE MACRO VALUE[,VALUE…] OUTPUT
 
-FOLDER is examples/NAME, LANGUAGE hip or cuda; the steps are compiled once for each value of the macro.
+FOLDER is examples/NAME, LANGUAGE hip or cuda; the steps that use the macro are compiled once for each of its
+values, the others once.
 """
 
 import re
@@ -58,11 +59,15 @@ def main():
     steps = [("00", folder)] + [(step.name, step) for step in sorted((folder / "steps").iterdir())]
     header = "<hip/hip_bf16.h>" if language == "hip" else '"emulation/cuda.h"'
     code, table = f'#include {header}\n#include "emulation/steps.h"\n', ""
-    for value in values.split(","):
+    values = values.split(",")
+    for value in values:
         code += f"#undef {macro}\n#define {macro} {value}\n"
         for name, step in steps:
             text = re.sub(r'^#include "(\w+\.h)"$', lambda include: also(include[1], step, folder),
                           (step / source).read_text(), flags=re.M)
+            for_all = not re.search(rf"\b{macro}\b", text)
+            if for_all and value != values[0]:
+                continue
             for pattern, meaning in ASSEMBLY:
                 text = re.sub(pattern, meaning, text, flags=re.S)
             assert not re.search(r"\basm\b", text), f"{step / source}: assembly that is not emulated"
@@ -76,7 +81,8 @@ def main():
             restored = "".join(f"#undef {kernel}\n" for kernel in kernels + macros)
             code += f"{renamed}namespace {space} {{\n{text}}}\n{restored}"
             for kernel in kernels:
-                table += f'  if (value == {value}) steps["{name}"]["{kernel}"] = kernel_of({space}::{space}_{kernel});\n'
+                condition = "" if for_all else f"if (value == {value}) "
+                table += f'  {condition}steps["{name}"]["{kernel}"] = kernel_of({space}::{space}_{kernel});\n'
     function = f"{folder.parent.name}_{language}"
     code += ("namespace burnish::emulation {\n"
              f"Steps {function}(int value) {{\n  Steps steps;\n{table}  return steps;\n}}\n}}\n")

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -28,12 +29,16 @@ struct Language {
   unsigned lanes;    ///< of a wave
   const char* arch;
 };
+constexpr std::int64_t kAllBlocks = std::numeric_limits<std::int64_t>::max();
 constexpr Language kHip{"hip", 64, "gfx942"}, kCuda{"cuda", 32, "sm_90"};
 
-/// The launches of a step at these dimensions, each with the function of its name.
+/// The launches of a step at these dimensions, each with the function of its name;
+/// `depthwise_planes`, whose blocks take equal parts of the planes however many there are, with
+/// `most_blocks` along x.
 void run(const std::string& example, const Language& language, const std::string& step,
          const workspace::Configuration& values, const Variables& dims,
-         const std::map<std::string, emulation::Kernel>& kernels, Bytes& buffers) {
+         const std::map<std::string, emulation::Kernel>& kernels, Bytes& buffers,
+         std::int64_t most_blocks = kAllBlocks) {
   const fs::path folder = fs::path(BURNISH_SOURCE_DIR) / "examples" / example / language.name;
   auto& files = real_file_system();
   const auto task = workspace::parse_task(files.read(folder / "burnish.toml").value(), example);
@@ -66,8 +71,9 @@ void run(const std::string& example, const Language& language, const std::string
     }
     const auto found = kernels.find(each.kernel);
     ASSERT_NE(found, kernels.end()) << each.kernel;
-    const emulation::Index grid{static_cast<unsigned>(each.grid[0]),
-                                static_cast<unsigned>(each.grid[1]),
+    const auto blocks =
+        each.kernel == "depthwise_planes" ? std::min(each.grid[0], most_blocks) : each.grid[0];
+    const emulation::Index grid{static_cast<unsigned>(blocks), static_cast<unsigned>(each.grid[1]),
                                 static_cast<unsigned>(each.grid[2])};
     emulation::launch(grid, static_cast<unsigned>(each.block[0]), language.lanes,
                       [&] { found->second(arguments); });
@@ -90,13 +96,19 @@ std::vector<double> drawn(std::size_t elements, std::mt19937& generator, Bytes& 
 
 TEST(Emulation, DepthwiseSteps) {
   std::mt19937 generator(7);
+  struct Case {
+    Variables dims;
+    std::vector<std::int64_t> blocks = {};  // of the kernels whose blocks stay, besides all
+  };
   // Channels that fill no group; more than one tile each way, rows of an odd length; one whole
-  // tile; many planes for each block of the last steps, with short rows and with rows of 80.
-  for (const Variables& dims : {Variables{{"N", 1}, {"C", 9}, {"D", 6}, {"H", 6}, {"L", 11}},
-                                Variables{{"N", 2}, {"C", 1}, {"D", 3}, {"H", 47}, {"L", 83}},
-                                Variables{{"N", 1}, {"C", 1}, {"D", 3}, {"H", 45}, {"L", 80}},
-                                Variables{{"N", 2}, {"C", 3}, {"D", 100}, {"H", 2}, {"L", 8}},
-                                Variables{{"N", 1}, {"C", 2}, {"D", 30}, {"H", 3}, {"L", 80}}}) {
+  // tile; short rows and rows of 80, in planes that come round the rings of the last steps more
+  // than once where blocks are few, across channels in step 7.
+  for (const auto& [dims, blocks] :
+       {Case{{{"N", 1}, {"C", 9}, {"D", 6}, {"H", 6}, {"L", 11}}},
+        Case{{{"N", 2}, {"C", 1}, {"D", 3}, {"H", 47}, {"L", 83}}},
+        Case{{{"N", 1}, {"C", 1}, {"D", 3}, {"H", 45}, {"L", 80}}},
+        Case{{{"N", 2}, {"C", 3}, {"D", 10}, {"H", 2}, {"L", 8}}, {20, 5}},
+        Case{{{"N", 1}, {"C", 2}, {"D", 15}, {"H", 3}, {"L", 80}}, {1}}}) {
     const auto size = [&](const char* name) { return static_cast<std::size_t>(dims.at(name)); };
     const std::size_t channels = size("N") * size("C"), plane = size("H") * size("L");
     Bytes inputs;
@@ -107,13 +119,13 @@ TEST(Emulation, DepthwiseSteps) {
     out["Y"].resize(channels * (size("D") - 2) * plane);
     emulation::reference_depthwise({dims.begin(), dims.end()}, in, out);
     const auto check = [&](const Language& language, const emulation::Steps& steps) {
-      for (const auto& [step, kernels] : steps) {
-        SCOPED_TRACE(std::string(language.name) + " " + step);
+      const auto check_step = [&](const auto& step, const auto& kernels, std::int64_t most_blocks) {
+        SCOPED_TRACE(fmt::format("{} {} in {} blocks", language.name, step, most_blocks));
         Bytes buffers = inputs;
         buffers["Y"] = poisoned(out["Y"].size(), DType::bf16);
         workspace::Configuration values;
         if (language.lanes == kCuda.lanes) values["DEPTHS"] = TomlValue(std::int64_t{2});
-        run("depthwise_conv3d", language, step, values, dims, kernels, buffers);
+        run("depthwise_conv3d", language, step, values, dims, kernels, buffers, most_blocks);
         const auto got = to_doubles(DType::bf16, buffers["Y"]);
         std::size_t wrong = 0;
         for (std::size_t i = 0; i < got.size(); ++i) {
@@ -122,6 +134,11 @@ TEST(Emulation, DepthwiseSteps) {
           if (!(std::abs(got[i] - out["Y"][i]) <= allowed)) ++wrong;
         }
         EXPECT_EQ(wrong, 0u) << "of " << got.size();
+      };
+      for (const auto& [step, kernels] : steps) {
+        check_step(step, kernels, kAllBlocks);
+        if (!kernels.contains("depthwise_planes")) continue;
+        for (const std::int64_t most_blocks : blocks) check_step(step, kernels, most_blocks);
       }
     };
     check(kHip, emulation::depthwise_conv3d_hip(256));
@@ -132,7 +149,7 @@ TEST(Emulation, DepthwiseSteps) {
 /// Every step from `from` on against what the reference says.
 void check_topk(const Language& language, const emulation::Steps& steps, int experts,
                 const Variables& dims, const Bytes& inputs, const emulation::Values& want,
-                std::string_view from = "00") {
+                std::string_view from = "") {
   for (const auto& [step, kernels] : steps) {
     if (step < from) continue;
     std::string trace = fmt::format("{} {} with room for {} at", language.name, step, experts);
@@ -154,14 +171,15 @@ TEST(Emulation, TopKSteps) {
   std::mt19937 generator(7);
   struct Case {
     int experts, E, K;
-    int rows = 19;                 // more than a workgroup of the last step has
-    std::string_view from = "00";  // the first step in CUDA with something of its own there
+    int rows = 19;
+    std::string_view from = "";  // the first step with something of its own there, all in CUDA
   };
+  // 259 rows are more than a block of any step has; of 4096 on some steps have kernels for them.
   for (const Case& each : {Case{64, 64, 8},
-                           Case{64, 64, 4},
+                           Case{64, 64, 4, 259},
                            Case{64, 40, 4},
                            Case{128, 100, 5},
-                           Case{128, 128, 8},
+                           Case{128, 128, 8, 259},
                            Case{128, 128, 4},
                            Case{128, 256, 4},
                            Case{128, 256, 8},
@@ -204,7 +222,7 @@ TEST(Emulation, TopKSteps) {
     out["P"].resize(rows * K);
     out["I"].resize(rows * K);
     emulation::reference_topk({dims.begin(), dims.end()}, in, out);
-    if (each.E <= each.experts)
+    if (each.E <= each.experts && each.from.empty())
       check_topk(kHip, emulation::topk_sigmoid_hip(each.experts), each.experts, dims, inputs, out);
     check_topk(kCuda, emulation::topk_sigmoid_cuda(each.experts), each.experts, dims, inputs, out,
                each.from);
