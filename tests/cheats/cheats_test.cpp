@@ -120,7 +120,8 @@ TEST_F(Timing, CachesAreColdForTheVerdictAndWarmBesideIt) {
   ASSERT_TRUE(result) << result.error().to_string();
   EXPECT_THAT(result->method.text(),
               testing::ContainsRegex("cold \\(.* written before each launch"));
-  EXPECT_GT(result->results.at(0).latency.p50, result->results.at(0).warm.p50);
+  // Of the fast launches: what else runs on the machine slows some of either kind down.
+  EXPECT_GT(result->results.at(0).latency.p5, result->results.at(0).warm.p5);
   EXPECT_NE(result->comparisons.at(0).verdict, measure::Comparison::improved);
 }
 
