@@ -126,6 +126,12 @@ class Bencher {
       if (!measured) return Error(std::move(measured.error())).in("timing " + workload.name);
     }
     conclude();
+    for (const auto& [reason, times] : result_.throttled) {
+      if (reason == "none") continue;
+      result_.warnings.push_back(
+          fmt::format("clocks were held down right after {} of {} launches: {}", times,
+                      launches_seen(), reason));
+    }
     result_.seconds = now() - start;
     return std::move(result_);
   }
@@ -309,6 +315,10 @@ class Bencher {
                       with_prefix(run->host_seconds, "s")));
     }
     for (const auto& [name, metric] : run->clocks.all()) {
+      if (name == "throttled") {
+        ++result_.throttled[metric.text];
+        continue;
+      }
       auto [found, fresh] = result_.clocks.try_emplace(name, Interval{metric.value, metric.value});
       if (fresh) continue;
       found->second.low = std::min(found->second.low, metric.value);
@@ -500,6 +510,12 @@ class Bencher {
       outcome.compared.push_back(std::move(compared));
     }
     return {};
+  }
+
+  /// Those of which the device told what held the clocks down.
+  int launches_seen() const {
+    return std::accumulate(result_.throttled.begin(), result_.throttled.end(), 0,
+                           [](int sum, const auto& one) { return sum + one.second; });
   }
 
   int rounds() const { return std::max(options_.largest_samples / std::max(round_, 1), 1); }

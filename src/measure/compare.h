@@ -80,6 +80,9 @@ struct Bench {
   std::vector<std::string> tied;
   /// Lowest and highest seen of clock.sm, temperature, … where the device tells.
   std::map<std::string, Interval> clocks;
+  /// Launches by what held the clocks down right after them ("none", "power cap"), where the device
+  /// tells.
+  std::map<std::string, int> throttled;
   std::vector<std::string> warnings;
   double seconds = 0;
   /// Where they went: build, reference, runs, contents, allocation, statistics.

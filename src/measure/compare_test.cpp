@@ -245,6 +245,25 @@ TEST(Bench, TheLaunchFloorIsTakenByTheSameMethod) {
   EXPECT_THAT(impossible.error().message, HasSubstr("less than the 2.50 µs"));
 }
 
+TEST(Bench, ClocksAreRecordedAndWhatHeldThemDownIsSaid) {
+  Lab lab(14);
+  const auto clock = [](const char* name, double value, const char* unit, const char* text) {
+    return Metric{name, value, unit, text, {}, 0};
+  };
+  lab.device.clocks.add(clock("clock.sm", 1.7e9, "Hz", ""));
+  lab.device.clocks.add(clock("throttled", 0, "text", "power cap"));
+  const auto result = lab.run({"v0", "v1"});
+  ASSERT_TRUE(result) << result.error().to_string();
+  ASSERT_EQ(result->clocks.size(), 1u);
+  EXPECT_EQ(result->clocks.at("clock.sm").low, 1.7e9);
+  const int launches = result->throttled.at("power cap");
+  EXPECT_GT(launches, 20);
+  EXPECT_EQ(to_json(*result)["throttled"]["power cap"], launches);
+  EXPECT_THAT(result->warnings,
+              Contains(fmt::format(
+                  "clocks were held down right after {0} of {0} launches: power cap", launches)));
+}
+
 TEST(Bench, WorkSkippedInABatchIsFound) {
   Lab lab(13);
   lab.device.time = [&](const std::string& program, const device::RunRequest& request) {

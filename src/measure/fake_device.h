@@ -84,6 +84,7 @@ class FakeDevice : public device::Device {
   };
   FakeClock clock;
   std::string printed;  ///< by every session
+  MetricSet clocks;     ///< that each run finds
   double overhead = 0;  ///< seconds that each run takes beside its host time
   int opened = 0, ran = 0, probed = 0;
   Result<void> probe_answer;
@@ -158,6 +159,7 @@ class FakeDevice::FakeSession : public device::Session {
     result.launch_seconds.assign(request.plan->launches.size(),
                                  result.device_seconds / request.repetitions);
     result.host_seconds = device_.host(result.device_seconds);
+    result.clocks = device_.clocks;
     device_.clock.advance(result.host_seconds + device_.overhead);
     if (request.read_back == device::RunRequest::ReadBack::yes) {
       for (const auto& buffer : buffers) {

@@ -124,6 +124,7 @@ Json to_json(const Bench& bench) {
           {"tied", bench.tied},
           {"failed_launches", checks(bench.failed_launches)},
           {"clocks", std::move(clocks)},
+          {"throttled", bench.throttled},
           {"warnings", bench.warnings},
           {"seconds", bench.seconds},
           {"time", bench.time}};

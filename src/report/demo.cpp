@@ -333,8 +333,12 @@ std::string method_text(const Demo& demo) {
   std::string text =
       fmt::format("{}; driver {}; A against A within {:.2f} %; intervals are 95 % bootstraps\n",
                   demo.method, demo.driver, demo.noise * 100);
-  for (const auto& [name, range] : demo.clocks)
-    text += fmt::format("{} {} to {}\n", name, number_text(range.low), number_text(range.high));
+  for (const auto& [name, range] : demo.clocks) {
+    const std::string unit = name == "temperature" ? "°C" : "Hz";
+    text += name + " " + with_prefix(range.low, unit);
+    if (range.high > range.low) text += " to " + with_prefix(range.high, unit);
+    text += "\n";
+  }
   for (const Contender& one : demo.contenders)
     if (!one.why.empty()) text += fmt::format("{}: {} ({})\n", one.label, one.why, one.gate);
   for (const auto& note : demo.notes) text += "note: " + note + "\n";
