@@ -65,6 +65,20 @@ TEST(Sanitize, PassesWhatNoToolCallsWrong) {
   }
 }
 
+// A domain may be such that all of the judge's own shapes happen to be large.
+TEST(Sanitize, DrawsShapesUntilOneIsSmall) {
+  auto device = std::make_unique<FakeDevice>();
+  device->programs["v0"]["k"] = matmul_kernel();
+  const Sanitizer sanitizer{"oclgrind", std::move(device)};
+  Task task = matmul_task({{"large", {{"M", 400}, {"N", 400}, {"K", 400}}}});
+  task.domain = {{"M", {110, 400, 1}}, {"N", {110, 400, 1}}, {"K", {110, 400, 1}}};
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    FixedRandom random(seed);
+    const auto check = sanitize(sanitizer, task, matmul_candidate("v0"), {}, random);
+    ASSERT_TRUE(check) << seed << ": " << check.error().to_string();
+  }
+}
+
 TEST(Sanitize, AToolThatWasNotHeardIsNoWitness) {
   auto device = std::make_unique<FakeDevice>();
   device->programs["v0"]["k"] = matmul_kernel();
