@@ -126,12 +126,7 @@ class Bencher {
       if (!measured) return Error(std::move(measured.error())).in("timing " + workload.name);
     }
     conclude();
-    for (const auto& [reason, times] : result_.throttled) {
-      if (reason == "none") continue;
-      result_.warnings.push_back(
-          fmt::format("clocks were held down right after {} of {} launches: {}", times,
-                      launches_seen(), reason));
-    }
+    tell_throttling();
     result_.seconds = now() - start;
     return std::move(result_);
   }
@@ -512,10 +507,14 @@ class Bencher {
     return {};
   }
 
-  /// Those of which the device told what held the clocks down.
-  int launches_seen() const {
-    return std::accumulate(result_.throttled.begin(), result_.throttled.end(), 0,
-                           [](int sum, const auto& one) { return sum + one.second; });
+  void tell_throttling() {
+    int launches = 0;
+    for (const auto& [reason, times] : result_.throttled) launches += times;
+    for (const auto& [reason, times] : result_.throttled) {
+      if (reason == "none") continue;
+      result_.warnings.push_back(fmt::format(
+          "clocks were held down right after {} of {} launches: {}", times, launches, reason));
+    }
   }
 
   int rounds() const { return std::max(options_.largest_samples / std::max(round_, 1), 1); }
