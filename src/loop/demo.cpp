@@ -66,9 +66,9 @@ std::string named(workspace::Workspace& workspace, const fs::path& name) {
 Result<void> take_record(workspace::Workspace& workspace, const workspace::Record& record,
                          Contender& contender) {
   Recorded& recorded = contender.recorded.emplace();
-  recorded.file = named(workspace, "memory/" + contender.label + ".json");
-  recorded.plan = named(workspace, "plans/" + contender.label + "_plan.md");
-  recorded.report = named(workspace, "reports/" + contender.label + ".md");
+  recorded.file = named(workspace, workspace::record_path(record.number));
+  recorded.plan = named(workspace, workspace::plan_path(record.number));
+  recorded.report = named(workspace, workspace::report_path(record.number));
   recorded.evidence = record.profile_evidence.pointer;
   recorded.profile = named(workspace, "profiles/" + contender.label + "/evidence.json");
   recorded.category = record.optimization.action_category;

@@ -19,15 +19,15 @@ namespace burnish::loop {
 using workspace::Entry;
 using workspace::Files;
 using workspace::Plan;
+using workspace::plan_path;
 using workspace::Record;
+using workspace::record_path;
+using workspace::report_path;
 using Phase = workspace::Entry::Phase;
 
 namespace {
 
 std::string label(int version) { return fmt::format("v{}", version); }
-fs::path plan_path(int version) { return fmt::format("plans/v{}_plan.md", version); }
-fs::path report_path(int version) { return fmt::format("reports/v{}.md", version); }
-fs::path record_path(int version) { return fmt::format("memory/v{}.json", version); }
 
 /// The candidate's own files as a commit takes them.
 std::vector<std::string> candidate_paths(const workspace::TaskSpec& task) {
@@ -37,8 +37,7 @@ std::vector<std::string> candidate_paths(const workspace::TaskSpec& task) {
 }
 
 std::vector<std::string> generated_paths(int version) {
-  return {record_path(version).string(), plan_path(version).string(), report_path(version).string(),
-          "README.md"};
+  return {record_path(version), plan_path(version), report_path(version), "README.md"};
 }
 
 /// Times and rates of one side of a bench, into the record.
@@ -246,7 +245,7 @@ Result<void> Loop::undo_enabler(const State::Enabler& enabler, const std::string
     record.pitfalls_and_fixes.push_back({"performance", record.quality_gate.failure_reason, "",
                                          "restored " + loop::label(enabler.parent), ""});
     BURNISH_TRY(workspace_.put_record(record));
-    paths.push_back(record_path(record.number).string());
+    paths.push_back(record_path(record.number));
   }
   BURNISH_TRY(workspace_.commit(
       fmt::format("V{0}: revert V{0} (an enabler that {1})", enabler.version, why),
@@ -369,9 +368,8 @@ Result<void> Loop::baseline(Tools& tools, AllowWeak allow) {
   BURNISH_TRY(workspace_.put_text("baseline_report.md",
                                   baseline_report(spec, record, verification, bench, roofs)));
   BURNISH_TRY(write_readme(tools));
-  BURNISH_TRY(
-      workspace_.commit(commit_subject(record, "baseline kernel"), "", version,
-                        {record_path(version).string(), "baseline_report.md", "README.md"}));
+  BURNISH_TRY(workspace_.commit(commit_subject(record, "baseline kernel"), "", version,
+                                {record_path(version), "baseline_report.md", "README.md"}));
   return workspace_.append("baseline", Phase::done, version, Json::object());
 }
 
@@ -497,7 +495,7 @@ namespace {
 
 Result<Plan> read_plan(const workspace::Workspace& workspace, int version) {
   BURNISH_TRY_ASSIGN(const std::string text, workspace.text(plan_path(version)));
-  return workspace::parse_plan(text, plan_path(version).string());
+  return workspace::parse_plan(text, plan_path(version));
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ Result<State> state_of(const std::vector<Entry>& journal) {
 }
 
 std::vector<Todo> todo(const State& state, const workspace::TaskSpec& task) {
-  const std::string plan = fmt::format("plans/v{}_plan.md", state.version);
+  const std::string plan = workspace::plan_path(state.version);
   const std::string evidence = fmt::format("profiles/v{}/evidence.json", state.incumbent);
   switch (state.next) {
     case Stage::baseline:
@@ -157,7 +157,7 @@ std::vector<Todo> todo(const State& state, const workspace::TaskSpec& task) {
     case Stage::commit:
       return {{"burnish commit",
                fmt::format("v{} is judged; keep it or put the kernel back", state.version),
-               {fmt::format("reports/v{}.md", state.version)}}};
+               {workspace::report_path(state.version)}}};
     case Stage::stopped:
       return {{"burnish run --resume", "stopped: " + state.stop_reason, {"README.md"}}};
   }

@@ -143,7 +143,7 @@ class Importer {
         report_.odd.push_back({number, pointer, dump_json_line(value)});
       }
     }
-    content_.tracked[fmt::format("memory/v{}.json", number)] = dump_json(to_json(record));
+    content_.tracked[record_path(number)] = dump_json(to_json(record));
     ++report_.records;
     return {};
   }

@@ -14,8 +14,6 @@ namespace {
 
 using Kind = RecordField::Kind;
 
-std::string file_of(int version) { return fmt::format("memory/v{}.json", version); }
-
 bool is_index(std::string_view part) {
   return !part.empty() && part.size() <= 6 &&
          part.find_first_not_of("0123456789") == std::string_view::npos;
@@ -158,7 +156,7 @@ Result<void> memory_init(Workspace& workspace) {
 
 Result<Record> memory_create(Workspace& workspace, int version, Overwrite overwrite) {
   if (overwrite == Overwrite::no &&
-      workspace.world().files.exists(workspace.folder() / file_of(version))) {
+      workspace.world().files.exists(workspace.folder() / record_path(version))) {
     return bad_input(fmt::format("there is a record of v{} already", version))
         .with_hint("update it, or create it anew with --force");
   }
@@ -224,7 +222,7 @@ Result<Record> memory_update(Workspace& workspace, int version,
     paths.push_back(path);
   }
   BURNISH_TRY_ASSIGN(const Record changed,
-                     record_from_json(json, file_of(version), Tolerate::nothing));
+                     record_from_json(json, record_path(version), Tolerate::nothing));
   BURNISH_TRY(workspace.change_records(
       {changed}, fmt::format("Update the record of v{}: {}", version, join(paths, ", "))));
   return workspace.record(version);

@@ -61,8 +61,6 @@ bool is_temporary(std::string_view name) {
          parse_integer(parts[parts.size() - 2]) && parse_integer(parts[parts.size() - 3]);
 }
 
-std::string record_path(int number) { return fmt::format("memory/v{}.json", number); }
-
 bool is_dead(std::int64_t pid) {
   return pid > 0 && ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
 }
@@ -539,6 +537,10 @@ Result<std::string> Workspace::text(const fs::path& relative) const {
   }
   return read_plain_file(state_->world.files, state_->folder, relative);
 }
+
+std::string record_path(int version) { return fmt::format("memory/v{}.json", version); }
+std::string plan_path(int version) { return fmt::format("plans/v{}_plan.md", version); }
+std::string report_path(int version) { return fmt::format("reports/v{}.md", version); }
 
 fs::path Workspace::profile_folder(int version) const {
   return state_->folder / "profiles" / fmt::format("v{}", version);

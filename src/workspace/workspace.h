@@ -35,6 +35,12 @@ struct Entry {
   std::string detail_text;  ///< JSON object as one line
 };
 
+/// Where a version's files are in a workspace: "memory/v3.json", "plans/v3_plan.md" and
+/// "reports/v3.md".
+std::string record_path(int version);
+std::string plan_path(int version);
+std::string report_path(int version);
+
 /// A folder and git repository that holds one task, its kernel and its history. One process at a
 /// time holds it open for writing (`Access::write` takes the lock).
 class Workspace {
