@@ -51,6 +51,8 @@ Result<OpenClApi> open_library() {
       load(library, "clEnqueueFillBuffer", api.enqueue_fill_buffer) &&
       load(library, "clEnqueueReadBuffer", api.enqueue_read_buffer) &&
       load(library, "clEnqueueWriteBuffer", api.enqueue_write_buffer) &&
+      load(library, "clEnqueueMapBuffer", api.enqueue_map_buffer) &&
+      load(library, "clEnqueueUnmapMemObject", api.enqueue_unmap_mem_object) &&
       load(library, "clEnqueueNDRangeKernel", api.enqueue_ndrange_kernel) &&
       load(library, "clFlush", api.flush) && load(library, "clFinish", api.finish) &&
       load(library, "clWaitForEvents", api.wait_for_events) &&

@@ -35,6 +35,8 @@ struct OpenClApi {
   decltype(&::clEnqueueFillBuffer) enqueue_fill_buffer;
   decltype(&::clEnqueueReadBuffer) enqueue_read_buffer;
   decltype(&::clEnqueueWriteBuffer) enqueue_write_buffer;
+  decltype(&::clEnqueueMapBuffer) enqueue_map_buffer;
+  decltype(&::clEnqueueUnmapMemObject) enqueue_unmap_mem_object;
   decltype(&::clEnqueueNDRangeKernel) enqueue_ndrange_kernel;
   decltype(&::clFlush) flush;
   decltype(&::clFinish) finish;

@@ -2,13 +2,13 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <cstdlib>
 #include <set>
 
 #include "base/process.h"
 #include "base/text.h"
+#include "device/cpu_caches.h"
 
 namespace burnish::device {
 namespace {
@@ -126,44 +126,6 @@ std::optional<fs::path> simulator_library() {
 }
 
 }  // namespace
-
-std::uint64_t cpu_cache_bytes() {
-  // Documentation/ABI/testing/sysfs-devices-system-cpu: level, size ("32768K"), shared_cpu_list. A
-  // cache is counted once, by the list of those who share it.
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 0;
-  std::int64_t last_level = 0;
-  std::uint64_t total = 0;
-  std::set<std::string> counted;
-  const FileSystem& files = real_file_system();
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed)) continue;
-    for (int index = 0; index < 8; ++index) {
-      const fs::path folder =
-          fmt::format("/sys/devices/system/cpu/cpu{}/cache/index{}", cpu, index);
-      const Result<std::string> level_text = files.read(folder / "level");
-      const Result<std::string> size_text = files.read(folder / "size");
-      const Result<std::string> shared = files.read(folder / "shared_cpu_list");
-      if (!level_text || !size_text || !shared) break;
-      const auto level = parse_integer(trim(*level_text)).value_or(0);
-      std::string_view size = trim(*size_text);
-      std::uint64_t unit = 1;
-      if (size.ends_with('K')) unit = 1024;
-      if (size.ends_with('M')) unit = 1024 * 1024;
-      if (unit > 1) size.remove_suffix(1);
-      const auto count = parse_integer(size).value_or(0);
-      if (level < last_level || count <= 0) continue;
-      if (level > last_level) {
-        last_level = level;
-        total = 0;
-        counted.clear();
-      }
-      if (counted.insert(*shared).second) total += static_cast<std::uint64_t>(count) * unit;
-    }
-  }
-  return total;
-}
 
 Result<std::vector<OpenClDevice>> enumerate_opencl(const OpenClApi& api) {
   cl_uint count = 0;

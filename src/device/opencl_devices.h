@@ -24,8 +24,4 @@ Result<std::vector<DeviceInfo>> list_opencl_devices();
 /// name (NVIDIA's, in many containers), or the simulator alone. `folder` may be written to.
 Result<void> show_opencl_drivers(const DeviceInfo& wanted, const fs::path& folder);
 
-/// Bytes of the last-level caches of the processors that this process may use, from sysfs; 0 when
-/// that does not say.
-std::uint64_t cpu_cache_bytes();
-
 }  // namespace burnish::device

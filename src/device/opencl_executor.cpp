@@ -1,8 +1,6 @@
 #include "device/opencl_executor.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +12,7 @@
 
 #include "base/text.h"
 #include "device/build_log.h"
+#include "device/cpu_caches.h"
 #include "device/opencl_devices.h"
 
 namespace burnish::device {
@@ -98,37 +97,6 @@ std::optional<std::vector<std::pair<std::string, std::string>>> unpack(std::stri
     text.remove_prefix(name_size + content_size);
   }
   return files;
-}
-
-/// Writes `bytes` on every processor that this process may use, its share on each, so that the
-/// private caches of all are replaced and the shared one with them.
-void flush_cpu_caches(std::vector<char>& memory, std::uint64_t bytes) {
-  memory.resize(bytes);
-  static char value = 0;
-  ++value;
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  std::vector<int> cpus;
-  if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (CPU_ISSET(cpu, &allowed)) cpus.push_back(cpu);
-    }
-  }
-  if (cpus.empty()) cpus.push_back(-1);
-  const std::size_t share = memory.size() / cpus.size();
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < cpus.size(); ++i) {
-    threads.emplace_back([&memory, share, i, cpu = cpus[i]] {
-      if (cpu >= 0) {
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(cpu, &one);
-        ::pthread_setaffinity_np(::pthread_self(), sizeof one, &one);
-      }
-      std::memset(memory.data() + i * share, value, share);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
 }
 
 class OpenClExecutor : public Executor {
@@ -466,11 +434,24 @@ Result<void> OpenClExecutor::stage(const LaunchPlan& plan, const std::vector<Pla
 }
 
 Result<void> OpenClExecutor::flush_caches(std::uint64_t bytes) {
+  cl_int code = CL_SUCCESS;
   if (is_cpu()) {
-    flush_cpu_caches(flushed_host_, bytes);
+    write_over_caches(flushed_host_, bytes);
+    for (const auto& [name, buffer] : allocations_) {
+      // A CPU's buffers lie in the memory of this process: to map one is to be told where.
+      void* const mapped =
+          api_->enqueue_map_buffer(queue_.get(), buffer.memory.get(), CL_TRUE, CL_MAP_READ, 0,
+                                   buffer.bytes, 0, nullptr, nullptr, &code);
+      if (code != CL_SUCCESS) return failure(fmt::format("cannot map \"{}\"", name), code);
+      evict({static_cast<const std::byte*>(mapped), buffer.bytes});
+      code = api_->enqueue_unmap_mem_object(queue_.get(), buffer.memory.get(), mapped, 0, nullptr,
+                                            nullptr);
+      if (code != CL_SUCCESS) return failure(fmt::format("cannot unmap \"{}\"", name), code);
+    }
+    code = api_->finish(queue_.get());
+    if (code != CL_SUCCESS) return failure("cannot flush the caches", code);
     return {};
   }
-  cl_int code = CL_SUCCESS;
   if (flushed_.bytes != bytes) {
     flushed_.memory = {
         api_, api_->create_buffer(context_.get(), CL_MEM_READ_WRITE, bytes, nullptr, &code)};

@@ -17,7 +17,7 @@
 #include "base/process.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "device/opencl_devices.h"
+#include "device/cpu_caches.h"
 #include "device/protocol.h"
 #include "device/sandbox.h"
 #include "device/shared_memory.h"
@@ -173,7 +173,7 @@ class PythonSession : public Session {
   SharedMemory shared_;
   std::vector<Slot> tensors_, scratch_;
   std::uint64_t tensors_end_ = 0;
-  std::vector<std::byte> flush_;
+  std::vector<char> flushed_;
   std::optional<Error> failure_;
   std::string last_messages_;
 };
@@ -418,9 +418,10 @@ Result<RunResult> PythonSession::run(const RunRequest& request) {
   result.timer = "judge's clock round the call";
   if (request.caches == Caches::cold) {
     result.flushed_bytes = std::min(2 * info_.cache_bytes, kLargestFlush);
-    flush_.resize(result.flushed_bytes);
-    const auto value = static_cast<std::byte>(generator_.below(256));
-    std::fill(flush_.begin(), flush_.end(), value);
+    write_over_caches(flushed_, result.flushed_bytes);
+    for (const std::vector<Slot>* group : {&tensors_, &scratch_}) {
+      for (const Slot& slot : *group) BURNISH_TRY(shared_.evict(slot.at, slot.allocated));
+    }
   }
   Json go = Json::object();
   go["go"] = fmt::format("{:016x}", generator_.next());

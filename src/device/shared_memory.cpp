@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "device/cpu_caches.h"
+
 namespace burnish::device {
 namespace {
 
@@ -63,6 +65,14 @@ Result<void> SharedMemory::get(std::uint64_t at, std::span<std::byte> bytes) con
     if (got <= 0) return failure("cannot read the shared memory");
     done += static_cast<std::size_t>(got);
   }
+  return {};
+}
+
+Result<void> SharedMemory::evict(std::uint64_t at, std::uint64_t bytes) const {
+  void* const mapped = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd_, static_cast<off_t>(at));
+  if (mapped == MAP_FAILED) return failure("cannot map the shared memory");
+  device::evict({static_cast<const std::byte*>(mapped), bytes});
+  ::munmap(mapped, bytes);
   return {};
 }
 
