@@ -666,13 +666,15 @@ class Bencher {
             "right, the kernel does not do the work");
   }
 
+  /// The judge's clock runs on while others have the processor, so that its fast launches count: on
+  /// whatever side of the device's clock the work is done, each launch needs its time.
   static Result<void> hold_to_host(const Timing& timing) {
-    if (timing.host.p50 < kLong || timing.latency.p50 >= kLeastShare * timing.host.p50) return {};
+    if (timing.host.p5 < kLong || timing.latency.p50 >= kLeastShare * timing.host.p5) return {};
     return refused(
         fmt::format("{} at {} took {} by the device's clock but {} by the judge's own: work "
                     "was done outside the time that was taken",
                     timing.version, timing.workload, with_prefix(timing.latency.p50, "s"),
-                    with_prefix(timing.host.p50, "s")));
+                    with_prefix(timing.host.p5, "s")));
   }
 
   /// In a batch the later repetitions find the outputs of the first. A kernel that notices, and

@@ -321,6 +321,17 @@ TEST(Bench, ImpossibleTimesAreErrors) {
       AllOf(HasSubstr("less than the 1.28 ms that its work needs at the ceiling \"copy 128 B\"")));
 }
 
+// Of eight launches seven wait for a processor that others use.
+TEST(Bench, ABusyMachineIsNotTakenForWorkOutsideTheTime) {
+  Lab lab(18);
+  lab.device.host = [launch = 0](double seconds) mutable {
+    return launch++ % 8 == 0 ? 1.1 * seconds : seconds + 20e-3;
+  };
+  const auto result = lab.run({"v0", "v1"});
+  ASSERT_TRUE(result) << result.error().to_string();
+  EXPECT_GT(result->results.at(0).host.p50, 20e-3);
+}
+
 TEST(Bench, AClockThatChangesItsMethodIsRefused) {
   Lab lab(19);
   int launches = 0;
