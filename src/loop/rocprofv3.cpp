@@ -123,7 +123,7 @@ Result<LaunchRange> parse_launch_range(const std::string& text) {
 
 Result<void> check(const Selection& selection) {
   try {
-    const std::regex expression(selection.kernels);
+    static_cast<void>(std::regex(selection.kernels));
   } catch (const std::regex_error& error) {
     return bad_input(
                fmt::format("\"{}\" is no regular expression: {}", selection.kernels, error.what()))

@@ -297,7 +297,7 @@ ErrorModel error_model(const Problem& problem, const Tensor& output, Rounding ro
   }
   if (tolerance.relative) {
     model.relative = *tolerance.relative;
-    if (model.slope) model.slope = *tolerance.relative;
+    if (model.slope) model.slope = tolerance.relative;
   }
   if (tolerance.absolute) {
     model.absolute = *tolerance.absolute;

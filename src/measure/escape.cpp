@@ -24,7 +24,7 @@ void for_each_word(std::string_view text, Function&& word) {
   int line = 1;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == '\n' || text[i + 1] == '\r')) {
-      if (text[++i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n') ++i;
+      i += text.substr(i + 1, 2) == "\r\n" ? 2 : 1;
       ++line;
       continue;
     }
