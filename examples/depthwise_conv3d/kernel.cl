@@ -4,8 +4,9 @@
 // A work-item computes ROWS rows at VEC neighbouring columns of one plane. With every tunable at its
 // first value it computes one element.
 
-#define CAT_(a, b) a##b
-#define CAT(a, b) CAT_(a, b)
+#define CONCAT_(a, b) a##b
+#define CONCAT(a, b) CONCAT_(a, b)
+
 #if VEC == 1
 typedef float floats;
 typedef uint uints;
@@ -14,18 +15,18 @@ typedef uint uints;
 #define AS_FLOATS as_float
 #define AS_UINTS as_uint
 #else
-typedef CAT(float, VEC) floats;
-typedef CAT(uint, VEC) uints;
-#define LOAD(p) CAT(convert_uint, VEC)(CAT(vload, VEC)(0, p))
-#define STORE(v, p) CAT(vstore, VEC)(CAT(convert_ushort, VEC)(v), 0, p)
-#define AS_FLOATS CAT(as_float, VEC)
-#define AS_UINTS CAT(as_uint, VEC)
+typedef CONCAT(float, VEC) floats;
+typedef CONCAT(uint, VEC) uints;
+#define LOAD(p) CONCAT(convert_uint, VEC)(CONCAT(vload, VEC)(0, p))
+#define STORE(v, p) CONCAT(vstore, VEC)(CONCAT(convert_ushort, VEC)(v), 0, p)
+#define AS_FLOATS CONCAT(as_float, VEC)
+#define AS_UINTS CONCAT(as_uint, VEC)
 #endif
 
-float widen(ushort x) { return as_float((uint)x << 16); }
+static inline float widen(ushort x) { return as_float((uint)x << 16); }
 
 // To the nearest, ties to even; the sums are finite.
-ushort narrow(float x) {
+static inline ushort narrow(float x) {
   const uint bits = as_uint(x);
   return (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
 }

@@ -1,13 +1,13 @@
 // The K largest of every row of G (T x E, bf16), largest first: their sigmoids in P, their places in
-// I. Ties go to the lower index; NaN is never chosen.
+// I. Ties go to the lower index; NaN is never chosen; what a row lacks has weight 0 and index -1.
 //
 // A work-item serves a row. Each round takes the largest of what comes after the last winner, so that
 // nothing has to be marked as taken. PACKED compares one word, whose upper half orders like the value
 // and whose lower half prefers lower indices.
 
-float widen(ushort x) { return as_float((uint)x << 16); }
+static inline float widen(ushort x) { return as_float((uint)x << 16); }
 
-uint packed(ushort bits, int e) {
+static inline uint packed(ushort bits, int e) {
   if ((bits & 0x7fff) > 0x7f80) return 0;
   const uint value = bits == 0x8000 ? 0u : (uint)bits;  // -0 is 0
   return (value & 0x8000 ? value ^ 0xffff : value ^ 0x8000) << 16 | (uint)(0xffff - e);

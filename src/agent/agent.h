@@ -72,7 +72,8 @@ std::unique_ptr<Agent> make_tuner();
 
 /// Goes through the steps of a recorded story, one an iteration, so that it can be run and judged
 /// again. A step is NAME.patch, a plan's front matter before a diff, or a folder with plan.md and
-/// the files that it leaves, whole; those fit whichever version the gate kept. Sorted by name.
+/// the files that it leaves, whole, those of its parent in the story if it lacks them; these fit
+/// whichever version the gate kept. Sorted by name.
 Result<std::unique_ptr<Agent>> make_replay(const fs::path& folder, workspace::World world);
 
 }  // namespace burnish::agent

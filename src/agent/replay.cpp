@@ -12,7 +12,7 @@ using workspace::Files;
 using workspace::Plan;
 
 /// A step of a story: a plan, and either a unified diff against the candidate's folder or the files
-/// that the step leaves, whole.
+/// that the story has with it, whole.
 struct Step {
   Plan plan;
   std::string diff;
@@ -50,13 +50,27 @@ Result<Step> read_folder(const fs::path& folder, workspace::World& world) {
   return step;
 }
 
+/// A folder need not have again what its parent in the story left, whether or not the gate takes
+/// that parent here.
+void inherit(std::vector<Step>& steps) {
+  for (auto step = steps.begin(); step != steps.end(); ++step) {
+    if (step->whole.empty()) continue;
+    const auto parent = std::find_if(steps.begin(), step, [&](const Step& before) {
+      return before.plan.version == step->plan.parent;
+    });
+    if (parent != step) step->whole.insert(parent->whole.begin(), parent->whole.end());
+  }
+}
+
 /// The candidate with the step's files in the place of its own, whatever those are.
 Result<Files> replace(const Files& files, const Step& step) {
   Files replaced = files;
   for (const auto& [name, text] : step.whole) {
     const auto found = replaced.find(name);
     if (found == replaced.end())
-      return bad_input("the candidate has no such file").at({(step.file / name).string()});
+      return bad_input("the candidate has no such file")
+          .at({(step.file / name).string()})
+          .with_hint("kernel.also of burnish.toml names a candidate's further files");
     found->second = text;
   }
   return replaced;
@@ -149,6 +163,7 @@ Result<std::unique_ptr<Agent>> make_replay(const fs::path& folder, workspace::Wo
   if (steps.empty())
     return bad_input("there is no *.patch and no folder with a plan.md to replay")
         .at({folder.string()});
+  inherit(steps);
   return std::unique_ptr<Agent>(std::make_unique<Replay>(std::move(steps), world));
 }
 

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "agent/agent.h"
@@ -100,6 +101,44 @@ TEST(Replay, ReplacesTheFilesOfAFolder) {
   EXPECT_EQ((*plan)->action, "tile");
   EXPECT_EQ((*agent)->implement(first, **plan, evaluator)->at("kernel.cl"), "ONE\n");
   EXPECT_EQ((*agent)->implement(third, **plan, evaluator)->at("kernel.cl"), "THREE\n");
+}
+
+// A step need not have again what its parent in the story left; that of a step that failed there
+// stays out, and a version that the gate kept instead changes neither.
+TEST(Replay, GoesOnFromTheStepThatThePlanNames) {
+  Story story;
+  auto& files = real_file_system();
+  const auto step = [&](const std::string& name, int version, int parent,
+                        const workspace::Files& whole) {
+    ASSERT_TRUE(files.write(
+        story.folder.path() / name / "plan.md",
+        fmt::format("+++\nversion = {}\nparent = {}\ncategory = \"tiling\"\naction = \"tile\"\n"
+                    "findings = [\"f\"]\nexpected = \"more reuse\"\n+++\n",
+                    version, parent)));
+    for (const auto& [file, text] : whole)
+      ASSERT_TRUE(files.write(story.folder.path() / name / file, text));
+  };
+  step("01-brings", 1, 0, {{"kernel.cl", "ONE\n"}, {"tile.h", "TILE\n"}});
+  step("02-failed", 2, 1, {{"kernel.cl", "TWO\n"}, {"tile.h", "WRONG\n"}});
+  step("03-uses", 3, 1, {{"kernel.cl", "THREE\n"}});
+  step("04-uses", 4, 3, {{"kernel.cl", "FOUR\n"}});
+  step("05-elsewhere", 5, 9, {{"kernel.cl", "FIVE\n"}});  // its parent is not in this story
+  auto agent = make_replay(story.folder.path(), {});
+  ASSERT_TRUE(agent) << agent.error().to_string();
+  NoEvaluator evaluator;
+  workspace::Record done;
+  done.optimization.agent = "replay";
+  const auto tile_of = [&](std::size_t number) {
+    auto situation = story.situation(std::vector<workspace::Record>(number - 1, done));
+    situation.candidate["tile.h"] = "";  // no step before it was kept
+    const auto made = (*agent)->implement(situation, *(*agent)->plan(situation).value(), evaluator);
+    return made ? made->at("tile.h") : made.error().to_string();
+  };
+  EXPECT_EQ(tile_of(1), "TILE\n");
+  EXPECT_EQ(tile_of(2), "WRONG\n");
+  EXPECT_EQ(tile_of(3), "TILE\n");
+  EXPECT_EQ(tile_of(4), "TILE\n");
+  EXPECT_EQ(tile_of(5), "");
 }
 
 TEST(Replay, RefusesFilesThatTheCandidateLacks) {

@@ -47,30 +47,35 @@ ASSEMBLY = [
 ]
 
 
-def also(name, step, folder):
-    """A further file of the candidate: the step's own, or what it found there."""
-    return (step / name if (step / name).exists() else folder / name).read_text()
+def versions(folder, source):
+    """v0 and the steps by name, each with its kernel and its further files: a step has those that it leaves, and
+    of the rest what its parent has, as replay has it."""
+    made = [("00", {file.name: file.read_text() for file in [folder / source, *folder.glob("*.h")]})]
+    for step in sorted((folder / "steps").iterdir()):
+        files = dict(made[int(re.search(r"^parent = (\d+)$", (step / "plan.md").read_text(), flags=re.M)[1])][1])
+        files.update({file.name: file.read_text() for file in step.iterdir() if file.name in files})
+        made.append((step.name, files))
+    return made
 
 
 def main():
     folder, language, macro, values, output = sys.argv[1:]
     folder = Path(folder) / language
     source = "kernel.hip" if language == "hip" else "kernel.cu"
-    steps = [("00", folder)] + [(step.name, step) for step in sorted((folder / "steps").iterdir())]
+    steps = versions(folder, source)
     header = "<hip/hip_bf16.h>" if language == "hip" else '"emulation/cuda.h"'
     code, table = f'#include {header}\n#include "emulation/steps.h"\n', ""
     values = values.split(",")
     for value in values:
         code += f"#undef {macro}\n#define {macro} {value}\n"
-        for name, step in steps:
-            text = re.sub(r'^#include "(\w+\.h)"$', lambda include: also(include[1], step, folder),
-                          (step / source).read_text(), flags=re.M)
+        for name, files in steps:
+            text = re.sub(r'^#include "(\w+\.h)"$', lambda include: files[include[1]], files[source], flags=re.M)
             for_all = not re.search(rf"\b{macro}\b", text)
             if for_all and value != values[0]:
                 continue
             for pattern, meaning in ASSEMBLY:
                 text = re.sub(pattern, meaning, text, flags=re.S)
-            assert not re.search(r"\basm\b", text), f"{step / source}: assembly that is not emulated"
+            assert not re.search(r"\basm\b", text), f"{folder}, {name}: assembly that is not emulated"
             space = re.sub(r"\W", "_", f"step_{folder.parent.name}_{language}_{name}_{value}")
             macros = re.findall(r"^#define (\w+)", text, flags=re.M)
             plain = re.sub(r"^#define (?:.*\\\n)*.*\n", "", text, flags=re.M)

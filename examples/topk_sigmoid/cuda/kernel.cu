@@ -3,15 +3,7 @@
 //
 // A thread serves a row. Each round takes the largest of what comes after the last winner.
 
-#if HALF  // logits are fp16
-#include <cuda_fp16.h>
-__device__ inline float widen(unsigned bits) { return __half2float(__ushort_as_half((unsigned short)bits)); }
-#else
-__device__ inline float widen(unsigned bits) { return __uint_as_float(bits << 16); }
-#endif
-
-// NVRTC has no INFINITY.
-__device__ inline float infinity() { return __int_as_float(0x7f800000); }
+#include "logits.h"
 
 extern "C" __global__ void __launch_bounds__(256)
 topk_sigmoid(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I, int T,

@@ -4,7 +4,7 @@
 // Channels are made the innermost dimension first and the outermost one again at the end. In between
 // a thread computes 8 channels of one pixel, whose bf16 are one load of 16 bytes.
 
-// 64 pixels by 64 channels of one image, through shared memory; a row of the tile is 65 to keep banks apart.
+// 64 pixels by 64 channels of one image, through shared memory; a row of the tile is 33 words to keep banks apart.
 extern "C" __global__ void __launch_bounds__(256)
 pack(const unsigned short* __restrict__ X, uint4* __restrict__ packed, int C, int pixels) {
   __shared__ unsigned short tile[64][66];

@@ -2,138 +2,7 @@
 // columns are padded by 2, planes are not. bf16 in and out, sums in single precision.
 //
 // `depthwise_planes`, the second kernel, is for planes of up to 48 rows by 80 columns; `depthwise` is for all
-// others and is the fourth step's.
-constexpr int kRows = 45, kColumns = 80;                  // of a tile of results
-constexpr int kTileRows = kRows + 4;                      // with the edges that they need
-constexpr int kPitch = 44;                                // dwords, two columns each
-constexpr int kPlane = kTileRows * kPitch;
-// The last product reads three rows past the plane, for results that are not stored.
-constexpr int kPadded = kPlane + 3 * kPitch;
-constexpr int kAcross = kColumns / 8, kDown = 3;          // products of a tile
-
-// Two neighbouring columns, 0 outside of the plane. `column` is even; where rows are an even number
-// of columns long the two are one aligned load.
-__device__ inline unsigned two_columns(const unsigned short* plane, int row, int column, int H,
-                                       int L) {
-  if (row < 0 || row >= H) return 0;
-  if (L % 2 == 0) {
-    const bool inside = column >= 0 && column < L;
-    return inside ? *reinterpret_cast<const unsigned*>(plane + (size_t)row * L + column) : 0;
-  }
-  const unsigned low = column >= 0 && column < L ? plane[(size_t)row * L + column] : 0;
-  const unsigned high = column >= 0 && column + 1 < L ? plane[(size_t)row * L + column + 1] : 0;
-  return low | high << 16;
-}
-
-// Starts to fetch a plane; where rows are an even number of columns long without registers.
-__device__ inline void fetch(unsigned* to, const unsigned short* plane, int row0, int column0, int H,
-                             int L) {
-  for (int i = threadIdx.x; i < kPlane; i += THREADS) {
-    const int row = row0 + i / kPitch - 2, column = column0 + 2 * (i % kPitch) - 2;
-    if (L % 2 != 0) {
-      to[i] = two_columns(plane, row, column, H, L);
-      continue;
-    }
-    const bool inside = row >= 0 && row < H && column >= 0 && column < L;
-    const unsigned short* from = inside ? plane + (size_t)row * L + column : plane;
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(
-                     (unsigned)__cvta_generic_to_shared(to + i)),
-                 "l"(from), "r"(inside ? 4 : 0));
-  }
-  asm volatile("cp.async.commit_group;");
-}
-
-__device__ inline float widen(unsigned short x) { return __uint_as_float((unsigned)x << 16); }
-
-__device__ inline unsigned short narrow(float x) {
-  unsigned short bits;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
-  return bits;
-}
-
-__device__ inline void store_pair(unsigned short* y, float even, float odd, int column, int L) {
-  const unsigned low = narrow(even);
-  const unsigned high = narrow(odd);
-  if (L % 2 == 0) {
-    *reinterpret_cast<unsigned*>(y + column) = low | high << 16;
-  } else {
-    y[column] = low;
-    if (column + 1 < L) y[column + 1] = high;
-  }
-}
-
-// sums += rows times band: 16 rows of 16 inputs, 16 inputs by 8 results, bf16.
-__device__ inline void multiply(float (&sums)[4], const unsigned (&rows)[4],
-                                const unsigned (&band)[2]) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "r"(band[0]), "r"(band[1]));
-}
-
-// The taps of one row of the filter as a band: a lane has inputs k and k + 1, and k + 8 and k + 9, of
-// result n. A result n takes input k with tap k - n.
-__device__ inline void band_of(unsigned (&band)[2], const unsigned short* taps, int k, int n) {
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int tap = k + 8 * half - n;
-    const unsigned low = tap >= 0 && tap < 5 ? taps[tap] : 0;
-    const unsigned high = tap + 1 >= 0 && tap + 1 < 5 ? taps[tap + 1] : 0;
-    band[half] = low | high << 16;
-  }
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS)
-depthwise(const unsigned short* __restrict__ X, const unsigned short* __restrict__ W,
-          const unsigned short* __restrict__ B, unsigned short* __restrict__ Y, int C, int D, int H,
-          int L, int tiles) {
-  __shared__ unsigned ring[4][kPadded];
-  const int row0 = blockIdx.x / tiles * kRows, column0 = blockIdx.x % tiles * kColumns;
-  const int nc = blockIdx.y, c = nc % C;
-  const int first = blockIdx.z * DEPTHS, last = min(first + DEPTHS, D - 2);
-  const unsigned short* planes = X + (size_t)nc * D * H * L;
-  for (int i = threadIdx.x; i < 4 * 3 * kPitch; i += THREADS)
-    ring[i / (3 * kPitch)][kPlane + i % (3 * kPitch)] = 0;
-  for (int d = first; d < first + 3; ++d)
-    fetch(ring[d % 4], planes + (size_t)d * H * L, row0, column0, H, L);
-
-  const int lane = threadIdx.x % 32, group = lane / 4, pair = lane % 4;
-  unsigned band[15][2];
-#pragma unroll
-  for (int i = 0; i < 15; ++i) band_of(band[i], W + c * 75 + i * 5, 2 * pair, group);
-  const float bias = widen(B[c]);
-
-  for (int d = first; d < last; ++d) {
-    asm volatile("cp.async.wait_group 0;" ::: "memory");
-    __syncthreads();  // the planes of d are there, and nobody reads the one before them any more
-    if (d + 1 < last) fetch(ring[(d + 3) % 4], planes + (size_t)(d + 3) * H * L, row0, column0, H, L);
-    unsigned short* plane = Y + ((size_t)nc * (D - 2) + d) * H * L;
-    for (int i = threadIdx.x / 32; i < kAcross * kDown; i += THREADS / 32) {
-      const int top = i / kAcross * 16, left = i % kAcross * 8;
-      const int from = (top + group) * kPitch + left / 2 + pair;
-      float sums[4] = {bias, bias, bias, bias};
-#pragma unroll
-      for (int j = 0; j < 15; ++j) {
-        const unsigned* x = ring[(d + j / 5) % 4] + from + j % 5 * kPitch;
-        const unsigned rows[4] = {x[0], x[8 * kPitch], x[4], x[8 * kPitch + 4]};
-        multiply(sums, rows, band[j]);
-      }
-      const int column = column0 + left + 2 * pair;
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int h = top + group + 8 * half;
-        if (h < kRows && row0 + h < H && column < L)
-          store_pair(plane + (size_t)(row0 + h) * L, sums[2 * half], sums[2 * half + 1], column, L);
-      }
-    }
-  }
-}
-
-// A product on the tensor cores is 16 slots of 2 rows by 8 columns of inputs times a band matrix that takes
-// them to 2 rows by 4 columns of results; 9 of them (3 pairs of rows of inputs, 3 depths) are 52 % taps. A slot
-// is a column block of 4 in a band of 8 rows, and its warp walks down the band: a fragment of inputs is loaded
-// once for the 9 products that need it, into sums of 4 pairs of rows and of the 3 planes of results that a
-// plane of inputs takes part in. Weights stay in registers.
+// others (sliding_planes.h).
 //
 // A plane is one piece of memory and comes by one bulk copy, so rows in shared memory follow each other as they
 // do in memory. What is outside of a plane are rows of zeros between the stages, and zeros apart for the lanes
@@ -142,9 +11,12 @@ depthwise(const unsigned short* __restrict__ X, const unsigned short* __restrict
 // of memory. A block has a channel's planes of results or an equal part of them, and its warps take turns to refill
 // the ring. Results go out as they end: neighbouring lanes exchange two of theirs, so that each stores 8 bytes of
 // one slot.
-constexpr int kPairs = 4;                                 // pairs of rows of a band
-constexpr int kBlocks = 20, kBands = 6;                   // 120 slots
-constexpr int kWarps = 8;                                 // with 16 slots each
+
+#include "tile.h"
+#include "bands.h"
+#include "sliding_planes.h"
+#include "whole_planes.h"
+
 constexpr int kLine = 40;                                 // dwords of a row
 constexpr int kMargin = 2 * kLine;                        // rows of zeros above the first plane
 // A plane of up to 48 rows and rows of zeros: what reads below a plane goes on into them, and so does what reads
@@ -164,21 +36,6 @@ __device__ inline int block_of(int band, int i) {
   return i < 4 ? i + 8 : i - 4;
 }
 
-__device__ inline unsigned shared_address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
-__device__ inline void start_barrier(unsigned barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-__device__ inline void publish_barriers() {
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-__device__ inline void arrive(unsigned barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-__device__ inline void wait(unsigned barrier, unsigned parity) {
-  asm volatile(
-      "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again;\n}" ::"r"(barrier), "r"(parity) : "memory");
-}
 // Arrives when the plane is there.
 __device__ inline void load_plane(unsigned to, const unsigned* from, int bytes, unsigned barrier) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
@@ -187,21 +44,6 @@ __device__ inline void load_plane(unsigned to, const unsigned* from, int bytes, 
 }
 __device__ inline void prefetch(const unsigned* from, int bytes) {
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
-}
-
-__device__ inline unsigned narrow_pair(float even, float odd) {
-  unsigned both;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(odd), "f"(even));
-  return both;
-}
-
-// sums = bias + rows times band.
-__device__ inline void multiply_first(float (&sums)[4], const unsigned (&rows)[4], const unsigned (&band)[2],
-                                      float bias) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%10, %10, %10, %10};"
-      : "=f"(sums[0]), "=f"(sums[1]), "=f"(sums[2]), "=f"(sums[3])
-      : "r"(rows[0]), "r"(rows[1]), "r"(rows[2]), "r"(rows[3]), "r"(band[0]), "r"(band[1]), "f"(bias));
 }
 
 extern "C" __global__ void __launch_bounds__(kWarps * 32, 2)

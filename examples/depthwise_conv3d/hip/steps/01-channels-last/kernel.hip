@@ -6,7 +6,7 @@
 #include <hip/hip_bf16.h>
 #include <hip/hip_runtime.h>
 
-// 64 pixels by 64 channels of one image, through LDS; a row of the tile is 65 to keep banks apart.
+// 64 pixels by 64 channels of one image, through LDS; a row of the tile is 33 words to keep banks apart.
 extern "C" __global__ void __launch_bounds__(256)
 pack(const unsigned short* __restrict__ X, uint4* __restrict__ packed, int C, int pixels) {
   __shared__ unsigned short tile[64][66];

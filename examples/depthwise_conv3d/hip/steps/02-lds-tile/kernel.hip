@@ -7,46 +7,10 @@
 #include <hip/hip_bf16.h>
 #include <hip/hip_runtime.h>
 
-constexpr int kRows = 45, kColumns = 80;                  // of a tile of results
-constexpr int kTileRows = kRows + 4;                      // with the edges that they need
+#include "tile.h"
+
 constexpr int kPitch = (kColumns + 4) / 2;                // dwords, two columns each
 constexpr int kPlane = kTileRows * kPitch;
-
-// Two neighbouring columns, 0 outside of the plane. `column` is even; where rows are an even number
-// of columns long the two are one aligned load.
-__device__ inline unsigned two_columns(const unsigned short* plane, int row, int column, int H,
-                                       int L) {
-  if (row < 0 || row >= H) return 0;
-  if (L % 2 == 0) {
-    const bool inside = column >= 0 && column < L;
-    return inside ? *reinterpret_cast<const unsigned*>(plane + (size_t)row * L + column) : 0;
-  }
-  const unsigned low = column >= 0 && column < L ? plane[(size_t)row * L + column] : 0;
-  const unsigned high = column >= 0 && column + 1 < L ? plane[(size_t)row * L + column + 1] : 0;
-  return low | high << 16;
-}
-
-__device__ inline void fill(unsigned* tile, const unsigned short* planes, int row0, int column0,
-                            int H, int L) {
-  for (int i = threadIdx.x; i < 3 * kPlane; i += THREADS) {
-    const int kd = i / kPlane, row = i % kPlane / kPitch, pair = i % kPitch;
-    tile[i] = two_columns(planes + (size_t)kd * H * L, row0 + row - 2, column0 + 2 * pair - 2, H, L);
-  }
-  __syncthreads();
-}
-
-__device__ inline float widen(unsigned short x) { return __uint_as_float((unsigned)x << 16); }
-
-__device__ inline void store_pair(unsigned short* y, float even, float odd, int column, int L) {
-  const unsigned low = __bfloat16_as_ushort(__float2bfloat16(even));
-  const unsigned high = __bfloat16_as_ushort(__float2bfloat16(odd));
-  if (L % 2 == 0) {
-    *reinterpret_cast<unsigned*>(y + column) = low | high << 16;
-  } else {
-    y[column] = low;
-    if (column + 1 < L) y[column + 1] = high;
-  }
-}
 
 // This instruction, where it is written: the compiler neither fuses, packs nor moves it, and it moves no
 // read of LDS across.
@@ -59,7 +23,7 @@ depthwise(const unsigned short* __restrict__ X, const unsigned short* __restrict
   __shared__ unsigned tile[3 * kPlane];
   const int row0 = blockIdx.x / tiles * kRows, column0 = blockIdx.x % tiles * kColumns;
   const int nc = blockIdx.y, c = nc % C, d = blockIdx.z;
-  fill(tile, X + ((size_t)nc * D + d) * H * L, row0, column0, H, L);
+  fill<kPitch>(tile, X + ((size_t)nc * D + d) * H * L, row0, column0, H, L);
   float w[75];
 #pragma unroll
   for (int i = 0; i < 75; ++i) w[i] = widen(W[c * 75 + i]);

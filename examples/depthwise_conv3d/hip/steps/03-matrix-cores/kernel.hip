@@ -7,40 +7,14 @@
 #include <hip/hip_bf16.h>
 #include <hip/hip_runtime.h>
 
-constexpr int kRows = 45, kColumns = 80;                  // of a tile of results
-constexpr int kTileRows = kRows + 4;                      // with the edges that they need
+#include "tile.h"
+
 constexpr int kPitch = (kColumns + 4) / 2;                // dwords, two columns each
 constexpr int kPlane = kTileRows * kPitch;
 // The last product reads three rows past the tile, with taps of 0.
 constexpr int kTile = 3 * kPlane + 3 * kPitch;
 constexpr int kResults = 12;                              // rows of a product
 constexpr int kAcross = 5, kDown = 4;                     // products of a tile
-
-// Two neighbouring columns, 0 outside of the plane. `column` is even; where rows are an even number
-// of columns long the two are one aligned load.
-__device__ inline unsigned two_columns(const unsigned short* plane, int row, int column, int H,
-                                       int L) {
-  if (row < 0 || row >= H) return 0;
-  if (L % 2 == 0) {
-    const bool inside = column >= 0 && column < L;
-    return inside ? *reinterpret_cast<const unsigned*>(plane + (size_t)row * L + column) : 0;
-  }
-  const unsigned low = column >= 0 && column < L ? plane[(size_t)row * L + column] : 0;
-  const unsigned high = column >= 0 && column + 1 < L ? plane[(size_t)row * L + column + 1] : 0;
-  return low | high << 16;
-}
-
-__device__ inline void fill(unsigned* tile, const unsigned short* planes, int row0, int column0,
-                            int H, int L) {
-  for (int i = threadIdx.x; i < kTile; i += THREADS) {
-    const int kd = i / kPlane, row = i % kPlane / kPitch, pair = i % kPitch;
-    const unsigned short* plane = planes + (size_t)kd * H * L;
-    tile[i] = kd < 3 ? two_columns(plane, row0 + row - 2, column0 + 2 * pair - 2, H, L) : 0;
-  }
-  __syncthreads();
-}
-
-__device__ inline float widen(unsigned short x) { return __uint_as_float((unsigned)x << 16); }
 
 typedef short Fragment __attribute__((vector_size(8)));
 typedef float Sums __attribute__((vector_size(16)));
@@ -52,7 +26,7 @@ depthwise(const unsigned short* __restrict__ X, const unsigned short* __restrict
   __shared__ unsigned tile[kTile];
   const int row0 = blockIdx.x / tiles * kRows, column0 = blockIdx.x % tiles * kColumns;
   const int nc = blockIdx.y, c = nc % C, d = blockIdx.z;
-  fill(tile, X + ((size_t)nc * D + d) * H * L, row0, column0, H, L);
+  fill<kPitch, kTile>(tile, X + ((size_t)nc * D + d) * H * L, row0, column0, H, L);
 
   const int lane = threadIdx.x % 64, wave = threadIdx.x / 64;
   const int m = lane % 16, k0 = lane / 16 * 4;  // row of the band, and the first of its four inputs
@@ -87,8 +61,7 @@ depthwise(const unsigned short* __restrict__ X, const unsigned short* __restrict
     for (int v = 0; v < 4; ++v) {
       const int h = top + k0 + v;
       if (k0 + v < kResults && h < kRows && row0 + h < H)
-        plane[(size_t)(row0 + h) * L + column0 + column] =
-            __bfloat16_as_ushort(__float2bfloat16(sums[v]));
+        plane[(size_t)(row0 + h) * L + column0 + column] = narrow(sums[v]);
     }
   }
 }

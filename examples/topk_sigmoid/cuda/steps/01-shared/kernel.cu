@@ -3,39 +3,8 @@
 //
 // A block serves a row: a thread has one logit, and the best of all is found by halving in shared memory.
 
-#if HALF  // logits are fp16
-#include <cuda_fp16.h>
-__device__ inline float widen(unsigned bits) { return __half2float(__ushort_as_half((unsigned short)bits)); }
-#else
-__device__ inline float widen(unsigned bits) { return __uint_as_float(bits << 16); }
-#endif
-
-// NVRTC has no INFINITY.
-__device__ inline float infinity() { return __int_as_float(0x7f800000); }
-
-constexpr int kNone = 0x7fffffff;  // index of what is not there
-
-struct Best {
-  float value;
-  int index;
-};
-
-__device__ inline Best better(Best a, Best b) {
-  const bool second = b.value > a.value || (b.value == a.value && b.index < a.index);
-  return {second ? b.value : a.value, second ? b.index : a.index};
-}
-
-// A logit, or nothing where there is none or it is NaN.
-__device__ inline Best logit(const unsigned short* row, int e, int E) {
-  const float value = e < E ? widen(row[e]) : 0;
-  const bool number = e < E && value == value;
-  return {number ? value : -infinity(), number ? e : kNone};
-}
-
-__device__ inline void store(float* P, int* I, Best best) {
-  *P = best.index == kNone ? 0 : 1 / (1 + expf(-best.value));
-  *I = best.index == kNone ? -1 : best.index;
-}
+#include "logits.h"
+#include "words.h"
 
 template <int kExperts>
 __device__ inline void rank(const unsigned short* __restrict__ G, float* __restrict__ P, int* __restrict__ I,

@@ -12,30 +12,9 @@
 // fewer than K others, each of which has a better logit, or the same at a lower index. So groups are ranked
 // first, and then the logits of the K best.
 
-#if HALF  // logits are fp16
-#include <cuda_fp16.h>
-#define PAIR "f16x2"
-constexpr unsigned kMinusOnes = 0xbc00bc00u;
-__device__ inline float widen(unsigned bits) { return __half2float(__ushort_as_half((unsigned short)bits)); }
-#else
-#define PAIR "bf16x2"
-constexpr unsigned kMinusOnes = 0xbf80bf80u;
-__device__ inline float widen(unsigned bits) { return __uint_as_float(bits << 16); }
-#endif
-
-// Two logits as signed 16-bit numbers of which the smallest is the best. The product is the negated logit;
-// it makes -0 into 0, and every NaN into 0x7fff, the worst.
-__device__ inline unsigned order(unsigned pair) {
-  unsigned z, negative;
-  asm("fma.rn." PAIR " %0, %1, %2, %3;" : "=r"(z) : "r"(pair), "r"(kMinusOnes), "r"(0));
-  asm("prmt.b32 %0, %1, %1, 0xbb99;" : "=r"(negative) : "r"(z));  // 0xffff for each negative half
-  return z ^ (negative & 0x7fff7fffu);
-}
-
-// One word of order and index: ties go to the lower index by themselves.
-constexpr int kNone = 0x7fff0000;  // NaN, or no logit: what is not below
-__device__ inline int key_low(unsigned pair, int e) { return (int)(pair << 16 | e); }
-__device__ inline int key_high(unsigned pair, int e) { return (int)((pair & 0xffff0000u) | e); }
+#include "logits.h"
+#include "words.h"
+#include "lists.h"
 
 __device__ inline float weight(int key) {
   const int value = key >> 16;
@@ -43,62 +22,6 @@ __device__ inline float weight(int key) {
   return key >= kNone ? 0 : __fdividef(1, 1 + expf(minus));
 }
 __device__ inline int index(int key) { return key >= kNone ? -1 : key & 0xffff; }
-
-__device__ inline void exchange(int& a, int& b) {
-  const int better = min(a, b);
-  b = max(a, b);
-  a = better;
-}
-// Sorts a list that rises and falls.
-template <int N> __device__ inline void sort_bitonic(int* a) {
-#pragma unroll
-  for (int d = N / 2; d > 0; d /= 2)
-#pragma unroll
-    for (int i = 0; i < N; ++i)
-      if (!(i & d)) exchange(a[i], a[i + d]);
-}
-template <int N> __device__ inline void sort(int* a) {
-  if (N == 8) {
-    exchange(a[0], a[2]), exchange(a[1], a[3]), exchange(a[4], a[6]), exchange(a[5], a[7]);
-    exchange(a[0], a[4]), exchange(a[1], a[5]), exchange(a[2], a[6]), exchange(a[3], a[7]);
-    exchange(a[0], a[1]), exchange(a[2], a[3]), exchange(a[4], a[5]), exchange(a[6], a[7]);
-    exchange(a[2], a[4]), exchange(a[3], a[5]);
-    exchange(a[1], a[4]), exchange(a[3], a[6]);
-    exchange(a[1], a[2]), exchange(a[3], a[4]), exchange(a[5], a[6]);
-  } else {
-    exchange(a[0], a[1]), exchange(a[2], a[3]);
-    exchange(a[0], a[2]), exchange(a[1], a[3]);
-    exchange(a[1], a[2]);
-  }
-}
-// The N best of two sorted lists, in an order that rises and falls.
-template <int N> __device__ inline void best_of(int* a, const int* b) {
-#pragma unroll
-  for (int i = 0; i < N; ++i) a[i] = min(a[i], b[N - 1 - i]);
-}
-// From a sorted list of N a lane, the N best of all lanes, in an order that rises and falls.
-template <int N, int kLanes> __device__ inline void choose_lanes(int* a) {
-#pragma unroll
-  for (int step = 1; step < kLanes; step *= 2) {
-    int other[N];
-#pragma unroll
-    for (int i = 0; i < N; ++i) other[i] = __shfl_xor_sync(~0u, a[i], step);
-    best_of<N>(a, other);
-    if (step * 2 < kLanes) sort_bitonic<N>(a);
-  }
-}
-// And each lane has its share of them, in rank order.
-template <int N, int kLanes> __device__ inline void merge_lanes(int* a, int lane) {
-  choose_lanes<N, kLanes>(a);
-  // All lanes have the same, half of them mirrored: each sorts towards what it will keep.
-#pragma unroll
-  for (int d = N / 2, bit = (kLanes < N ? kLanes : N) / 2; d > 0; d /= 2, bit /= 2) {
-#pragma unroll
-    for (int i = 0; i < d; ++i)
-      if (bit > 0) a[i] = (a[i] < a[i + d]) != ((lane & bit) != 0) ? a[i] : a[i + d];
-      else if (!(i & d)) exchange(a[i], a[i + d]);
-  }
-}
 
 // Writes the ranks of this lane, as far as K of them are wanted.
 template <int kRanks, int kLanes>
@@ -127,31 +50,7 @@ __device__ inline void rank(const unsigned short* G, float* P, int* I, int T, in
   // All lanes take part to the end.
   const uint4* x = reinterpret_cast<const uint4*>(G + (size_t)min(row, T - 1) * E);
   int best[kRanks];
-#pragma unroll
-  for (int j = 0; j < E / 8 / kLanes; ++j) {
-    const uint4 v = __ldg(x + j * kLanes + lane);
-    const unsigned word[4] = {v.x, v.y, v.z, v.w};
-    int mine[8];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const unsigned pair = order(word[i]);
-      const int e = (j * kLanes + lane) * 8 + 2 * i;
-      mine[2 * i] = key_low(pair, e);
-      mine[2 * i + 1] = key_high(pair, e + 1);
-    }
-#pragma unroll
-    for (int i = 0; i < 8; i += kRanks) {
-      sort<kRanks>(mine + i);
-      if (j + i == 0) {
-#pragma unroll
-        for (int k = 0; k < kRanks; ++k) best[k] = mine[k];
-      } else {
-        best_of<kRanks>(best, mine + i);
-        sort_bitonic<kRanks>(best);
-      }
-    }
-  }
-  merge_lanes<kRanks, kLanes>(best, lane);
+  rank_row<E, kRanks, kLanes>(x, best, lane);
   store<kRanks, kLanes>(P, I, T, K, row, lane, best);
 }
 

@@ -1,0 +1,1 @@
+// Empty here: the step 05-matrix-cores brings it.

@@ -1,0 +1,1 @@
+// Empty here: the step 06-sliding-planes brings it.

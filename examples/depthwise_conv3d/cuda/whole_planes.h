@@ -1,0 +1,1 @@
+// Empty here: the step 07-rows-and-columns brings it.

@@ -1,0 +1,1 @@
+// Empty here: the step 02-lds-tile brings it.

@@ -1,0 +1,1 @@
+// Empty here: the step 01-lds brings it.
