@@ -108,6 +108,8 @@ int result_span(const Opcode& opcode) {
     const int bits = contains(name, ".F16") ? 16 : 32;
     return std::clamp(n * bits / 64, 1, kMostRegisters);
   }
+  // "LDG.E.ENL2.256 R8, R4, …" moves two groups of registers.
+  if (contains(name, ".ENL2")) return std::max(opcode.width_bits / 64, 1);
   if (opcode.width_bits > 32) return opcode.width_bits / 32;
   const bool wide = name.starts_with("DADD") || name.starts_with("DMUL") ||
                     name.starts_with("DFMA") || name.starts_with("IMAD.WIDE") ||
