@@ -241,10 +241,15 @@ class CodeReader {
     kernel_.spill_stores = spill_stores;
     kernel_.spill_bytes = spill_bytes_;
     if (arrays > 0) {
+      // ptxas does not mark the registers that a function saves for its caller.
+      const bool calls = std::any_of(lines_, lines_ + count_, [](const Line& line) {
+        return line.opcode->flow == Flow::Kind::call;
+      });
       kernel_.notes.push_back(fmt::format(
-          "local memory: {} access{} to an array (indexed at run time, or passed to a function), "
+          "local memory: {} access{} to an array (indexed at run time, or passed to a function){}, "
           "{} of spilled registers{}",
-          arrays, arrays == 1 ? "" : "es", spill_loads + spill_stores,
+          arrays, arrays == 1 ? "" : "es",
+          calls ? " or to registers that a called function saves" : "", spill_loads + spill_stores,
           local.guessed ? ", told apart by where they lie in the frame" : ""));
     }
   }

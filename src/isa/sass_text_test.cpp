@@ -347,6 +347,22 @@ TEST(SassText, FormsOfBranches) {
   EXPECT_EQ(kernel.classes.at("call"), 1);
 }
 
+// A recursive function of nvcc 13.0: of its accesses ptxas marks none, and calls them spills.
+TEST(SassText, WhatACalledFunctionSavesIsNoArrayForCertain) {
+  const auto notes = [](const char* call) {
+    const auto reading = read_string(loop_text(
+        fmt::format("        /*0010*/                   {} ;\n"
+                    "        /*0020*/                   STL [R1], R16 ;\n"
+                    "        /*0030*/                   LDL R17, [R1+0x4] (*\"SpillRefill\"*);\n",
+                    call)));
+    return reading ? reading->kernels.at(0).notes : std::vector<std::string>{};
+  };
+  const auto says = testing::Contains(HasSubstr("that a called function saves"));
+  EXPECT_THAT(notes("CALL.REL.NOINC `($k$fib)"), says);
+  EXPECT_THAT(notes("MOV R2, R3"), testing::Not(says));
+  EXPECT_THAT(notes("MOV R2, R3"), testing::Contains(HasSubstr("1 access to an array")));
+}
+
 TEST(SassText, LifeRangesBesideTheCode) {
   std::string text = loop_text(
       "        /*0010*/                   FADD R2, R2, R3 ;            // |  4   : v v ^\n");
