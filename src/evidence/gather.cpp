@@ -102,6 +102,7 @@ class Gatherer {
     BURNISH_TRY_ASSIGN(const std::string bytes, real_file_system().read(path));
     if (bytes.empty()) return bad_input("the file is empty").at({path.string(), 0, 0});
     if (!isa::recognises_code(bytes)) {
+      if (auto trouble = profile::known_trouble(bytes, path)) return std::move(*trouble);
       return bad_input("the file is neither a profile nor machine code that burnish reads")
           .at({path.string(), 0, 0})
           .with_hint(

@@ -173,6 +173,12 @@ TEST(Gather, WhatIsNeitherIsAnError) {
   };
   EXPECT_THAT(error(write("empty", "")), HasSubstr("empty"));
   EXPECT_THAT(error(write("text", "hello\nworld\n")), HasSubstr("neither"));
+  EXPECT_THAT(error(write("wide.csv", std::string_view("\xFF\xFE\"\0I\0D\0", 8))),
+              HasSubstr("UTF-16"));
+  EXPECT_THAT(error(write("log",
+                          "==PROF== Connected to process 12\n==ERROR== ERR_NVGPUCTRPERM - "
+                          "The user does not have permission\n")),
+              HasSubstr("ERR_NVGPUCTRPERM"));
   EXPECT_THAT(error(write("bytes", std::string("\x7f"
                                                "ELF\x01\x01",
                                                6))),

@@ -80,7 +80,8 @@ Result<Occupancy> nvidia_occupancy(std::string_view target, const KernelResource
   // Since 8.0 the system keeps 1 KiB of each block's shared memory, even when a block asks for
   // none.
   const std::int64_t granule = major >= 8 ? 128 : 256;
-  const std::int64_t wanted = resources.shared_bytes + (major >= 8 ? 1024 : 0);
+  const std::int64_t wanted =
+      std::min(resources.shared_bytes, capacity + 1) + (major >= 8 ? 1024 : 0);
   if (wanted > 0) {
     const std::int64_t taken = (wanted + granule - 1) / granule * granule;
     result.limits["shared"] = static_cast<int>(carveout / taken);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -293,6 +294,9 @@ TEST(Occupancy, RefusesWhatItCannotModel) {
               testing::HasSubstr("too much of registers"));
   EXPECT_THAT(message(occupancy("sm_90", resources_of(32, 228 * 1024, 128))),
               testing::HasSubstr("too much of shared"));
+  EXPECT_THAT(
+      message(occupancy("sm_90", resources_of(32, std::numeric_limits<std::int64_t>::max(), 128))),
+      testing::HasSubstr("too much of shared"));
   EXPECT_THAT(message(occupancy("sm_90", resources_of(-1, 0, 128))),
               testing::HasSubstr("negative"));
   EXPECT_THAT(message(occupancy("gfx942", resources_of(32, 65537, 128))),

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/hash.h"
 #include "isa/little_endian.h"
 
 namespace burnish::isa::nvidia {
@@ -21,12 +22,14 @@ constexpr std::size_t kSymbolSize = 24;
 constexpr std::uint16_t kMachineCuda = 190;
 constexpr int kOldestSm = 50;
 constexpr int kNewestSm = 129;
-/// The driver keeps so much of each block's shared memory from sm_90 on; cubins count it.
+/// The driver keeps so much of each block's shared memory from sm_90 on; linked cubins count it,
+/// relocatable ones do not.
 constexpr std::int64_t kDriverShared = 1024;
 constexpr int kDriverSharedFrom = 90;
 /// From this CUDA version on ptxas marks the instructions that move spilled registers.
 constexpr int kMarksSpillsFrom = 129;
 constexpr unsigned char kEntry = 0x10;  ///< STO_CUDA_ENTRY in st_other
+constexpr std::uint16_t kLinked = 2;    ///< ET_EXEC in e_type
 
 enum SectionType : std::uint32_t { kSymbols = 2, kNoBits = 8, kCudaInfo = 0x70000000 };
 
@@ -71,6 +74,7 @@ class Reader {
       if (section.type == kCudaInfo) BURNISH_TRY(info(section));
     }
     for (const ElfSection& section : sections_) memory(section);
+    hash_data();
     for (CubinKernel& kernel : cubin_.kernels) {
       const bool says = cubin_.api_version.value_or(0) >= kMarksSpillsFrom;
       if (!kernel.spills && says) kernel.spills.emplace();
@@ -89,6 +93,7 @@ class Reader {
     if (bytes_.size() < kHeaderSize) {
       return fail(fmt::format("the cubin ends after {} bytes, within its header", bytes_.size()));
     }
+    linked_ = read_at<std::uint16_t>(bytes_, 16) == kLinked;
     const auto flags = read_at<std::uint32_t>(bytes_, 48);
     cubin_.abi = static_cast<unsigned char>(bytes_[8]);
     if (cubin_.abi >= 8) {
@@ -230,7 +235,8 @@ class Reader {
     if (CubinKernel* kernel = named(section.name, ".nv.shared.")) {
       if (section.size <= std::uint64_t{1} << 30) {
         const auto size = static_cast<std::int64_t>(section.size);
-        const std::int64_t reserved = cubin_.sm >= kDriverSharedFrom ? kDriverShared : 0;
+        const bool counted = linked_ && cubin_.sm >= kDriverSharedFrom;
+        const std::int64_t reserved = counted ? kDriverShared : 0;
         kernel->shared_bytes = std::max<std::int64_t>(0, size - reserved);
       }
     }
@@ -246,9 +252,29 @@ class Reader {
     }
   }
 
+  /// Initialised variables, and constant banks but the parameters' (0): of the object, or of the
+  /// kernel whose name stands behind (".nv.constant2.axpy").
+  void hash_data() {
+    constexpr std::string_view kBank = ".nv.constant";
+    std::string shared;
+    for (const ElfSection& section : sections_) {
+      const bool bank =
+          section.name.starts_with(kBank) && !section.name.starts_with(".nv.constant0");
+      if (!bank && section.name != ".nv.global.init") continue;
+      CubinKernel* kernel = nullptr;
+      if (const std::size_t dot = section.name.find('.', kBank.size());
+          bank && dot != std::string_view::npos) {
+        kernel = named(section.name, section.name.substr(0, dot + 1));
+      }
+      (kernel == nullptr ? shared : kernel->data) += content_hash(section.bytes);
+    }
+    for (CubinKernel& kernel : cubin_.kernels) kernel.data = content_hash(shared + kernel.data);
+  }
+
   std::string_view bytes_;
   const std::string& file_;
   std::string prefix_;
+  bool linked_ = false;
   Cubin cubin_;
   std::vector<ElfSection> sections_;
   std::unordered_map<std::uint32_t, std::size_t> by_symbol_;

@@ -25,6 +25,7 @@ struct CubinKernel {
   std::optional<std::int64_t> required_threads;  ///< a block, of .reqntid
   std::vector<KernelArgument> arguments;
   std::int64_t code_bytes = 0;
+  std::string data;  ///< hash of the constants and initialised variables that it can read
   std::optional<SpillAddresses> spills;  ///< absent: the compiler was too old to say
 };
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <zstd.h>
 
 #include <cstring>
 
@@ -111,7 +112,45 @@ TEST(Cubin, DriverSharedMemoryIsNotTheKernels) {
     ASSERT_TRUE(cubin) << cubin.error().to_string();
     EXPECT_EQ(cubin->sm, entry.sm);
     EXPECT_EQ(cubin->kernels.at(0).shared_bytes, 2048) << entry.name();
+
+    // A relocatable object (nvcc -rdc=true) does not count it yet.
+    std::string relocatable = *plain;
+    ASSERT_EQ(relocatable[16], 2) << "e_type is that of a linked object";
+    relocatable[16] = 1;
+    const auto object = read_cubin(relocatable, "a", entry.name());
+    ASSERT_TRUE(object) << object.error().to_string();
+    EXPECT_EQ(object->kernels.at(0).shared_bytes, entry.sm >= 90 ? 2048 + 1024 : 2048);
   }
+}
+
+TEST(Cubin, ConstantsAndInitialisedVariablesAreHashed) {
+  std::string bytes = bytes_of("sm_61.cubin");
+  const auto data_of = [](std::string_view cubin) {
+    const auto read = read_cubin(cubin, "a", {});
+    return read ? read->kernels.at(0).data : read.error().to_string();
+  };
+  const auto sections = elf_sections(bytes, "a");
+  ASSERT_TRUE(sections) << sections.error().to_string();
+  const std::string before = data_of(bytes);
+  EXPECT_EQ(before, data_of(bytes));
+  const auto flipped = [&](std::string_view name) {
+    std::string changed = bytes;
+    for (const ElfSection& section : *sections) {
+      if (section.name != name || section.bytes.empty()) continue;
+      changed[static_cast<std::size_t>(section.bytes.data() - bytes.data())] ^= 1;
+      return changed;
+    }
+    ADD_FAILURE() << "no section " << name;
+    return changed;
+  };
+  EXPECT_EQ(before, data_of(flipped(".nv.constant0.indexed"))) << "the arguments";
+  EXPECT_EQ(before, data_of(flipped(".text.indexed")));
+  // Its name table calls the bank of the arguments one of constants.
+  std::string other = bytes;
+  const std::size_t name = other.find(".nv.constant0.indexed");
+  ASSERT_NE(name, std::string::npos);
+  other[name + 12] = '2';
+  EXPECT_NE(before, data_of(other));
 }
 
 TEST(Fatbin, ImagesAreReadAndTheRestIsNamed) {
@@ -200,6 +239,22 @@ TEST(Fatbin, Lz4Blocks) {
                     100),
               HasSubstr("before"));
   EXPECT_THAT(error(std::string(1000, '\xff'), 100), HasSubstr("corrupt"));
+}
+
+TEST(Fatbin, ZstdOfATableOfZeros) {
+  const std::string plain(std::size_t{8} << 20, '\0');
+  std::string packed(ZSTD_compressBound(plain.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), plain.data(), plain.size(), 3));
+  ASSERT_LT(packed.size() * 2000, plain.size());
+  FatbinEntry entry;
+  entry.packing = FatbinEntry::Packing::zstd;
+  entry.packed = packed;
+  entry.plain_size = plain.size();
+  const auto unpacked = unpack(entry, "a");
+  ASSERT_TRUE(unpacked) << unpacked.error().to_string();
+  EXPECT_EQ(*unpacked, plain);
+  entry.packed = std::string_view(packed).substr(0, 20);
+  EXPECT_FALSE(unpack(entry, "a"));
 }
 
 std::string error_of(std::string_view bytes) {

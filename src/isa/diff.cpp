@@ -175,8 +175,40 @@ std::string only_nops(const Kernel& before, const Tokens& a, const Kernel& after
   return fmt::format(" (NOPs, and {} that stand elsewhere)", moved);
 }
 
+/// What is not the same although each instruction is; empty when nothing is known to differ.
+std::string other_than_instructions(const Kernel& before, const Kernel& after) {
+  std::vector<std::string> what;
+  const bool same_flow =
+      std::equal(before.blocks.begin(), before.blocks.end(), after.blocks.begin(),
+                 after.blocks.end(), [](const BasicBlock& a, const BasicBlock& b) {
+                   return a.first == b.first && a.successors == b.successors;
+                 });
+  if (!same_flow) what.push_back("branches go elsewhere");
+  const bool same_control =
+      std::equal(before.instructions.begin(), before.instructions.end(), after.instructions.begin(),
+                 after.instructions.end(), [](const Instruction& a, const Instruction& b) {
+                   return !a.control || !b.control || *a.control == *b.control;
+                 });
+  if (!same_control) what.push_back("stalls, waits or operand reuse differ");
+  if (!before.data.empty() && !after.data.empty() && before.data != after.data) {
+    what.push_back("constants or initialised variables differ");
+  }
+  const auto differs = [](const std::optional<std::int64_t>& a,
+                          const std::optional<std::int64_t>& b) { return a && b && *a != *b; };
+  if (differs(before.registers_used, after.registers_used) ||
+      differs(before.registers_allocated, after.registers_allocated) ||
+      differs(before.registers_accum, after.registers_accum) ||
+      differs(before.registers_scalar, after.registers_scalar) ||
+      differs(before.shared_bytes, after.shared_bytes) ||
+      differs(before.scratch_bytes, after.scratch_bytes)) {
+    what.push_back("registers or memory differ");
+  }
+  return join(what, ", ");
+}
+
+/// `other` is what differs beside instructions that are the same, `remark` what is said of them.
 std::string summarise(const KernelDiff& diff, const Edits& edits, bool has_code,
-                      const std::string& remark) {
+                      const std::string& other, const std::string& remark) {
   if (diff.identical) return "the instructions are the same";
   std::vector<std::pair<std::string, std::pair<double, double>>> changes(diff.changed.begin(),
                                                                          diff.changed.end());
@@ -191,7 +223,9 @@ std::string summarise(const KernelDiff& diff, const Edits& edits, bool has_code,
            std::pair(rank(b.first), -weight(b.second));
   });
   std::string text;
-  if (has_code) {
+  if (!other.empty()) {
+    text = "the instructions are the same, but " + other;
+  } else if (has_code) {
     text = fmt::format("{} instruction{} removed and {} added", edits.removed,
                        edits.removed == 1 ? "" : "s", edits.added) +
            remark;
@@ -246,8 +280,9 @@ KernelDiff compare(const Kernel& before, const Kernel& after) {
   const auto value = [&](const MetricSet& set, const std::string& name,
                          bool has_code) -> std::optional<double> {
     if (const auto known = set.value(name)) return known;
-    const bool countable = name.starts_with("isa.") && !contains(name, "mean_bits") &&
-                           !further(before, name) && !further(after, name);
+    const bool countable = name.starts_with("isa.") && name != "isa.workgroup_limit" &&
+                           !contains(name, "mean_bits") && !further(before, name) &&
+                           !further(after, name);
     return countable && has_code ? std::optional<double>(0.0) : std::nullopt;
   };
   const auto note = [&](const std::string& name) {
@@ -257,10 +292,12 @@ KernelDiff compare(const Kernel& before, const Kernel& after) {
   };
   for (const auto& [name, metric] : was.all()) note(name);
   for (const auto& [name, metric] : is.all()) note(name);
-  diff.identical = !a.empty() && a == b;
+  const bool same_code = !a.empty() && a == b;
+  const std::string other = same_code ? other_than_instructions(before, after) : "";
+  diff.identical = same_code && other.empty();
   const Edits edits = align(a, b);
-  diff.summary = summarise(diff, edits, !a.empty() && !b.empty(),
-                           diff.identical ? "" : only_nops(before, a, after, b, edits));
+  diff.summary = summarise(diff, edits, !a.empty() && !b.empty(), other,
+                           same_code ? "" : only_nops(before, a, after, b, edits));
   return diff;
 }
 

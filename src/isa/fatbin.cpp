@@ -15,6 +15,8 @@ constexpr std::size_t kEntrySize = 64;
 /// No image of a kernel library is larger; what a hostile header says is not believed.
 constexpr std::uint64_t kMostPlain = 1u << 30;
 constexpr std::size_t kMostEntries = 1u << 16;
+/// A zstd block of 128 KiB takes four bytes at least (RFC 8878): a table of zeros packs so well.
+constexpr std::size_t kMostRatio = (128u << 10) / 4;
 constexpr std::uint64_t kFlagLz4 = 0x2000;
 constexpr std::uint64_t kFlagZstd = 0x8000;
 
@@ -142,7 +144,7 @@ Result<std::string> unpack(const FatbinEntry& entry, const std::string& file) {
     const auto stated = ZSTD_getFrameContentSize(entry.packed.data(), entry.packed.size());
     if (stated == ZSTD_CONTENTSIZE_ERROR ||
         (stated != ZSTD_CONTENTSIZE_UNKNOWN && stated != size) ||
-        size / 1024 > entry.packed.size()) {
+        size / kMostRatio > entry.packed.size()) {
       return bad_input(fmt::format("{} is no zstd stream of {} bytes", entry.name(), size))
           .at({file, 0, 0});
     }

@@ -31,6 +31,7 @@ struct Control {
   std::int8_t read_barrier = -1;   ///< freed when the operands have been read
   std::uint8_t wait_mask = 0;      ///< barriers that it waits for, a bit each
   std::uint8_t reuse = 0;          ///< operands that stay in the reuse cache, a bit each
+  bool operator==(const Control&) const = default;
 };
 
 struct Instruction {
@@ -84,7 +85,8 @@ struct Kernel {
   std::optional<std::int64_t> spill_loads, spill_stores, spill_bytes;
   std::optional<std::int64_t> workgroup_limit;  ///< largest block the code was built for, threads
   std::vector<KernelArgument> arguments;        ///< empty when the artefact does not list them
-  std::vector<Instruction> instructions;        ///< empty for resource-only artefacts
+  std::string data;  ///< hash of constants and variables beside the code; empty when not known
+  std::vector<Instruction> instructions;  ///< empty for resource-only artefacts
   std::vector<BasicBlock> blocks;
   std::vector<Loop> loops;
   std::optional<int> hot;  ///< the loop that takes the time, where the reader knows better
@@ -130,7 +132,9 @@ MetricSet metrics(const Kernel& kernel);
 /// What changed from one kernel to another.
 struct KernelDiff {
   std::string name;
-  bool identical = false;  ///< same instructions in the same order, addresses aside
+  /// Same instructions in the same order, addresses aside, with the same targets, control words and
+  /// constants, and the same registers and memory.
+  bool identical = false;
   std::map<std::string, std::pair<double, double>> changed;  ///< metric name → before, after
   std::string summary;                                       ///< one sentence
 };

@@ -143,6 +143,67 @@ TEST(IsaDiff, AddressesAndLabelsDoNotCount) {
   EXPECT_TRUE(same("v_add_f32   v0,  v1, v2", "v_add_f32 v0, v1, v2 ; comment", "valu"));
 }
 
+TEST(IsaDiff, TheSameInstructionsCanStillBeAnotherKernel) {
+  const Kernel before = kernel_of("k", kCode);
+  const auto changed = [&](const auto& change) {
+    Kernel after = before;
+    change(after);
+    return diff(reading_of({before}), reading_of({after}));
+  };
+  EXPECT_TRUE(changed([](Kernel&) {}).identical);
+  // What the code was built for, and how many arguments it ignores, is not what it does.
+  EXPECT_TRUE(changed([](Kernel& kernel) { kernel.workgroup_limit = 128; }).identical);
+  EXPECT_TRUE(
+      changed([](Kernel& kernel) { kernel.workgroup_limit = 128; }).kernels[0].changed.empty())
+      << "a limit that one side does not name is not 0 there";
+
+  Kernel small = before;
+  small.shared_bytes = 512;
+  Kernel large = before;
+  large.shared_bytes = 16384;
+  const Diff shared = diff(reading_of({small}), reading_of({large}));
+  EXPECT_FALSE(shared.identical);
+  EXPECT_EQ(shared.kernels[0].summary,
+            "the instructions are the same, but registers or memory differ: shared.static_bytes "
+            "512 -> 16384");
+
+  // The target of the branch, whose text is a label, moves.
+  const auto jumping = [](std::uint64_t target) {
+    std::vector<Line> lines = kCode;
+    lines[2].text = "@P0 BRA `(.L_x_1)";
+    Kernel kernel = kernel_of("k", lines);
+    std::vector<Flow> flow(lines.size());
+    flow[2] = {Flow::Kind::conditional, target, {}};
+    flow[3].kind = Flow::Kind::end;
+    find_loops(kernel, flow);
+    return kernel;
+  };
+  const Diff moved = diff(reading_of({jumping(0)}), reading_of({jumping(16)}));
+  EXPECT_FALSE(moved.identical);
+  EXPECT_THAT(moved.kernels[0].summary, HasSubstr("branches go elsewhere"));
+  EXPECT_TRUE(diff(reading_of({jumping(16)}), reading_of({jumping(16)})).identical);
+
+  const auto stalling = [&](std::uint8_t cycles) {
+    Kernel kernel = before;
+    kernel.instructions[1].control = Control{};
+    kernel.instructions[1].control->stall = cycles;
+    return kernel;
+  };
+  const Diff slower = diff(reading_of({stalling(1)}), reading_of({stalling(4)}));
+  EXPECT_FALSE(slower.identical);
+  EXPECT_THAT(slower.kernels[0].summary, HasSubstr("stalls, waits or operand reuse differ"));
+  EXPECT_TRUE(diff(reading_of({before}), reading_of({stalling(4)})).identical)
+      << "text without encodings says nothing of them";
+
+  Kernel table = before;
+  table.data = "a";
+  Kernel other = before;
+  other.data = "b";
+  const Diff data = diff(reading_of({table}), reading_of({other}));
+  EXPECT_FALSE(data.identical);
+  EXPECT_THAT(data.kernels[0].summary, HasSubstr("constants or initialised variables differ"));
+}
+
 TEST(IsaDiff, WhatChangedIsNamed) {
   std::vector<Line> more = kCode;
   more.insert(more.begin(), {"STL [R1], R8", "spill_store", 32});

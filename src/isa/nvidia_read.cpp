@@ -161,6 +161,7 @@ Result<void> read_object(std::string_view bytes, const std::string& file, const 
     std::sort(from.arguments.begin(), from.arguments.end(),
               [](const KernelArgument& a, const KernelArgument& b) { return a.offset < b.offset; });
     kernel.arguments = std::move(from.arguments);
+    kernel.data = std::move(from.data);
     const auto put = [&](const char* name, const std::optional<std::int64_t>& value) {
       if (value) kernel.extra[name] = static_cast<double>(*value);
     };

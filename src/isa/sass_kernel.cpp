@@ -108,6 +108,8 @@ int result_span(const Opcode& opcode) {
     const int bits = contains(name, ".F16") ? 16 : 32;
     return std::clamp(n * bits / 64, 1, kMostRegisters);
   }
+  // "LDG.E.ENL2.256 R8, R4, …" moves two groups of registers.
+  if (contains(name, ".ENL2")) return std::max(opcode.width_bits / 64, 1);
   if (opcode.width_bits > 32) return opcode.width_bits / 32;
   const bool wide = name.starts_with("DADD") || name.starts_with("DMUL") ||
                     name.starts_with("DFMA") || name.starts_with("IMAD.WIDE") ||
@@ -239,10 +241,15 @@ class CodeReader {
     kernel_.spill_stores = spill_stores;
     kernel_.spill_bytes = spill_bytes_;
     if (arrays > 0) {
+      // ptxas does not mark the registers that a function saves for its caller.
+      const bool calls = std::any_of(lines_, lines_ + count_, [](const Line& line) {
+        return line.opcode->flow == Flow::Kind::call;
+      });
       kernel_.notes.push_back(fmt::format(
-          "local memory: {} access{} to an array (indexed at run time, or passed to a function), "
+          "local memory: {} access{} to an array (indexed at run time, or passed to a function){}, "
           "{} of spilled registers{}",
-          arrays, arrays == 1 ? "" : "es", spill_loads + spill_stores,
+          arrays, arrays == 1 ? "" : "es",
+          calls ? " or to registers that a called function saves" : "", spill_loads + spill_stores,
           local.guessed ? ", told apart by where they lie in the frame" : ""));
     }
   }

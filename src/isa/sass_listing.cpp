@@ -157,8 +157,11 @@ class Reader {
     }
     text = drop_space(text);
     if (text.empty()) return {};
-    if (text.back() == ':' && text.find(' ') == std::string_view::npos) {
-      label(text.substr(0, text.size() - 1));
+    // "nvdisasm -plr" draws life ranges behind everything: ".L_x_3:      // | 14 : :".
+    const std::string_view first = word_at(text);
+    if (first.size() > 1 && first.back() == ':') {
+      const std::string_view rest = skip_space(text.substr(first.size()));
+      if (rest.empty() || rest.starts_with("//")) label(first.substr(0, first.size() - 1));
       return {};
     }
     if (text.front() == '.') return directive(text);
@@ -469,7 +472,9 @@ bool is_sass(std::string_view text) {
       return true;
     }
   }
-  return contains(text, "\n.section\t.text.") && contains(text, ".target\tsm_");
+  // Without -c, sections of data may fill what is looked at.
+  return contains(text, ".target\tsm_") &&
+         (contains(text, "\n.section\t.text.") || contains(text, ".elftype\t@\"ET_"));
 }
 
 Result<void> read_listing(std::string_view text, const std::string& file, Listing& listing) {

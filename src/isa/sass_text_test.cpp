@@ -347,6 +347,60 @@ TEST(SassText, FormsOfBranches) {
   EXPECT_EQ(kernel.classes.at("call"), 1);
 }
 
+// A recursive function of nvcc 13.0: of its accesses ptxas marks none, and calls them spills.
+TEST(SassText, WhatACalledFunctionSavesIsNoArrayForCertain) {
+  const auto notes = [](const char* call) {
+    const auto reading = read_string(loop_text(
+        fmt::format("        /*0010*/                   {} ;\n"
+                    "        /*0020*/                   STL [R1], R16 ;\n"
+                    "        /*0030*/                   LDL R17, [R1+0x4] (*\"SpillRefill\"*);\n",
+                    call)));
+    return reading ? reading->kernels.at(0).notes : std::vector<std::string>{};
+  };
+  const auto says = testing::Contains(HasSubstr("that a called function saves"));
+  EXPECT_THAT(notes("CALL.REL.NOINC `($k$fib)"), says);
+  EXPECT_THAT(notes("MOV R2, R3"), testing::Not(says));
+  EXPECT_THAT(notes("MOV R2, R3"), testing::Contains(HasSubstr("1 access to an array")));
+}
+
+TEST(SassText, LifeRangesBesideTheCode) {
+  std::string text = loop_text(
+      "        /*0010*/                   FADD R2, R2, R3 ;            // |  4   : v v ^\n");
+  const std::size_t at = text.find(".L_x_0:\n");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 8, ".L_x_0:                       // +..............\n");
+  const auto reading = read_string(text);
+  ASSERT_TRUE(reading) << reading.error().to_string();
+  ASSERT_EQ(reading->kernels.at(0).loops.size(), 1u) << "nvdisasm -plr";
+  EXPECT_EQ(reading->kernels[0].loops[0].instructions, 2);
+}
+
+TEST(SassText, SectionsOfDataBeforeTheCode) {
+  std::string text =
+      "\t.target\tsm_90\n\n\t.elftype\t@\"ET_EXEC\"\n\n\t.section\t.debug_frame,\"\",@progbits\n";
+  while (text.size() < 200'000) text += "        /*0010*/ \t.byte\t0xff, 0xff, 0x03, 0x00\n";
+  text += loop_text("        /*0010*/                   FADD R2, R2, R3 ;\n");
+  EXPECT_TRUE(is_sass(text)) << "nvdisasm without -c";
+  const auto reading = read_string(text);
+  ASSERT_TRUE(reading) << reading.error().to_string();
+  ASSERT_EQ(reading->kernels.size(), 1u);
+  EXPECT_EQ(reading->kernels[0].loops.size(), 1u);
+}
+
+TEST(SassText, TwoGroupsOfRegistersInOneAccess) {
+  const auto registers = [](const char* instruction) {
+    const auto reading =
+        read_string(fmt::format("\tcode for sm_100\n\t\tFunction : k\n"
+                                "        /*0000*/                   {} ;   /* 0x1 */\n"
+                                "        /*0010*/                   EXIT ;   /* 0x1 */\n",
+                                instruction));
+    return reading ? reading->kernels.at(0).registers_used.value_or(-1) : -2;
+  };
+  // v256 of nvcc 13.0 for sm_103a: ptxas counts 18.
+  EXPECT_EQ(registers("LDG.E.ENL2.256 R12, R8, desc[UR4][R2.64]"), 18);
+  EXPECT_EQ(registers("STG.E.ENL2.256 desc[UR4][R4.64], R8, R12"), 18);
+}
+
 TEST(SassText, UnknownOpcodesAreCountedAsUnknown) {
   const auto reading =
       read_string(loop_text("        /*0010*/                   FROB.X2 R2, R3 ;\n"

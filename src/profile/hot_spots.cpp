@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 #include <vector>
@@ -124,6 +125,30 @@ void add_excess(KernelProfile& kernel, const std::string& topic, std::string_vie
   if (const auto spot = hottest(kernel, values)) add(kernel, topic, *spot, raw_name);
 }
 
+/// Accesses to global memory by what they do: what `memory_access_type` counts them as.
+constexpr std::array<std::pair<const char*, double>, 2> kAccesses{{{"load", 2}, {"store", 4}}};
+
+/// Excess sectors of loads and of stores apart, in reports that say which instruction is which.
+void add_global_accesses(KernelProfile& kernel, const std::string& sectors) {
+  const InstanceValues* types = find(kernel, "memory_access_type");
+  const InstanceValues* all = find(kernel, sectors);
+  const InstanceValues* ideal = find(kernel, sectors + "_ideal");
+  if (types == nullptr || all == nullptr || ideal == nullptr) return;
+  const std::map<std::uint64_t, double> type_of(types->by_address.begin(), types->by_address.end());
+  const Values excess = difference(all->by_address, ideal->by_address, 1);
+  for (const auto& [word, type] : kAccesses) {
+    Values values;
+    for (const auto& [address, value] : excess) {
+      const auto at = type_of.find(address);
+      if (at != type_of.end() && at->second == type) values.emplace_back(address, value);
+    }
+    if (const auto spot = hottest(kernel, values)) {
+      add(kernel, std::string("global_") + word, *spot,
+          fmt::format("{0} - {0}_ideal where memory_access_type is {1:.0f}", sectors, type));
+    }
+  }
+}
+
 constexpr std::string_view kSamples = "smsp__pcsamp_warps_issue_stalled_";
 
 /// The state's name in docs/metrics.md.
@@ -206,6 +231,7 @@ void add_hot_spots(KernelProfile& kernel) {
   add_excess(kernel, "global", "memory_l2_theoretical_sectors_global",
              "memory_l2_theoretical_sectors_global_ideal");
   add_excess(kernel, "global", "memory_l2_sectors_global", "memory_l2_sectors_global_ideal");
+  add_global_accesses(kernel, "memory_l2_theoretical_sectors_global");
   add_excess(kernel, "local", "memory_l2_theoretical_sectors_local", "");
   add_excess(kernel, "local", "memory_l2_sectors_local", "");
   add_excess(kernel, "spill", "sass__inst_executed_register_spilling", "");

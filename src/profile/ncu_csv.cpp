@@ -321,7 +321,7 @@ Result<Reading> read_csv(std::string_view bytes, const fs::path& name) {
       vendor.message = to_valid_utf8(table.cell(reader, "Rule Description"));
       vendor.speedup_global = table.cell(reader, "Estimated Speedup Type") == "global";
       vendor.speedup_pct = builder.number(table.cell(reader, "Estimated Speedup"));
-      builder.rule(launch, std::move(vendor));
+      builder.rule(launch, std::move(vendor), fmt::format("row {}", reader.line()));
       return {};
     }
     const auto cells = label_cells(table, reader);

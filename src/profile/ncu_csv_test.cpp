@@ -132,6 +132,10 @@ TEST(NcuCsv, DetailsPageOf2023) {
   EXPECT_EQ(uncoalesced->kind, "optimization");
   EXPECT_TRUE(uncoalesced->speedup_global);
   EXPECT_NEAR(*uncoalesced->speedup_pct, 74.14, 1e-9);
+  // The source counters are in its sentence only: 25165824 of 33554432 sectors.
+  EXPECT_EQ(value(kernel, "global.excess_sectors_pct"), 75);
+  EXPECT_TRUE(contains(uncoalesced->message, "25165824 excessive sectors"));
+  EXPECT_EQ(kernel.metrics.find("global.excess_sectors_pct")->where.locator.substr(0, 4), "row ");
 }
 
 TEST(NcuCsv, ApplicationOutputInBetween) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 #include "base/text.h"
@@ -20,6 +21,28 @@ std::string_view without_instances(std::string_view value) {
   const std::size_t open = value.find(" (");
   if (open == std::string_view::npos || value.empty() || value.back() != ')') return value;
   return value.substr(0, open);
+}
+
+/// What the rule UncoalescedGlobalAccess says of the source counters, which no table of the page
+/// holds: "… uncoalesced global accesses resulting in a total of 25165824 excessive sectors (75% of
+/// the total 33554432 sectors). …"
+struct Sectors {
+  std::int64_t excess = 0, total = 0;
+};
+std::optional<Sectors> sectors_in(std::string_view message) {
+  if (!contains(message, "uncoalesced global accesses")) return std::nullopt;
+  const auto between = [&](std::string_view before,
+                           std::string_view after) -> std::optional<std::int64_t> {
+    const std::size_t at = message.find(before);
+    if (at == std::string_view::npos) return std::nullopt;
+    const std::string_view rest = message.substr(at + before.size());
+    const std::size_t end = rest.find(after);
+    return end == std::string_view::npos ? std::nullopt : parse_integer(rest.substr(0, end));
+  };
+  const auto excess = between("resulting in a total of ", " excessive sectors");
+  const auto total = between("% of the total ", " sectors)");
+  if (!excess || !total || *excess < 0 || *excess > *total) return std::nullopt;
+  return Sectors{*excess, *total};
 }
 
 /// ncu scales this one the wrong way round ("%/Kbyte": 2.614 where the report holds 2614).
@@ -127,8 +150,21 @@ Result<void> PageBuilder::labelled(std::size_t launch, const Label& label, std::
   return {};
 }
 
-void PageBuilder::rule(std::size_t launch, VendorRule rule) {
-  launches_[launch].raw.profile.vendor_rules.push_back(std::move(rule));
+void PageBuilder::rule(std::size_t launch, VendorRule rule, const std::string& locator) {
+  Launch& entry = launches_[launch];
+  if (const auto sectors = sectors_in(rule.message)) {
+    const auto put = [&](const char* name, std::int64_t value) {
+      Metric metric;
+      metric.name = name;
+      metric.value = static_cast<double>(value);
+      metric.unit = "1";
+      metric.where = {file_, hash_, locator, name, ""};
+      entry.metrics.try_emplace(metric.name, metric);
+    };
+    put("memory_l2_theoretical_sectors_global", sectors->total);
+    put("memory_l2_theoretical_sectors_global_ideal", sectors->total - sectors->excess);
+  }
+  entry.raw.profile.vendor_rules.push_back(std::move(rule));
 }
 
 void PageBuilder::warn(std::string text) {

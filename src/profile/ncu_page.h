@@ -37,7 +37,8 @@ class PageBuilder {
   /// A value whose raw metric is not known is named "section/item/label".
   Result<void> labelled(std::size_t launch, const Label& label, std::string_view unit,
                         std::string_view value, const std::string& locator);
-  void rule(std::size_t launch, VendorRule rule);
+  /// What the vendor's rule says, also of numbers that the page does not hold otherwise.
+  void rule(std::size_t launch, VendorRule rule, const std::string& locator);
   void warn(std::string text);
   void set_session(const std::string& key, std::string value);
 

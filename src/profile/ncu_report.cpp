@@ -324,6 +324,7 @@ class Decoder {
         name == "smsp__pcsamp_sample_count") {
       return true;
     }
+    if (name == "memory_access_type") return true;
     if (name.substr(0, 17) == "memory_l1_tag_req") return true;
     if (name.substr(0, 10) == "memory_l1_" || name.substr(0, 10) == "memory_l2_") return true;
     if (name.substr(0, 34) == "sass__inst_executed_register_spill") return true;

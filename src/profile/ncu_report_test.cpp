@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "base/text.h"
+#include "profile/hot_spots.h"
 #include "profile/testing.h"
 
 namespace burnish::profile {
@@ -236,6 +237,35 @@ TEST(NcuReport, StallSharesAddUp) {
   }
 }
 
+// The worst access of all is a load; the worst store lies elsewhere.
+TEST(HotSpots, LoadsAndStoresHaveTheirOwn) {
+  KernelProfile kernel;
+  kernel.id = "0";
+  kernel.instances = {
+      {"memory_access_type", {{0x10, 2}, {0x20, 2}, {0x30, 4}, {0x40, 4}, {0x50, 0}}, {}},
+      {"memory_l2_theoretical_sectors_global",
+       {{0x10, 80}, {0x20, 20}, {0x30, 30}, {0x40, 40}, {0x50, 99}},
+       {}},
+      {"memory_l2_theoretical_sectors_global_ideal",
+       {{0x10, 10}, {0x20, 20}, {0x30, 10}, {0x40, 10}, {0x50, 99}},
+       {}}};
+  add_hot_spots(kernel);
+  EXPECT_EQ(text(kernel, "hotspot.global"), "+0x10");
+  EXPECT_EQ(text(kernel, "hotspot.global_load"), "+0x10");
+  EXPECT_EQ(value(kernel, "hotspot.global_load_pct"), 100);
+  EXPECT_EQ(text(kernel, "hotspot.global_store"), "+0x40");
+  EXPECT_EQ(value(kernel, "hotspot.global_store_pct"), 60);
+  EXPECT_EQ(kernel.metrics.find("hotspot.global_store")->where.locator,
+            "kernel 0, instruction +0x40");
+
+  kernel.metrics = {};
+  kernel.instances.erase(kernel.instances.begin());
+  add_hot_spots(kernel);
+  EXPECT_EQ(text(kernel, "hotspot.global"), "+0x10");
+  EXPECT_EQ(kernel.metrics.find("hotspot.global_store"), nullptr)
+      << "nothing says which of them stores";
+}
+
 // Our own run of kernels with known faults; see testdata/README.md.
 
 TEST(NcuReport, CompressedReport) {
@@ -245,6 +275,8 @@ TEST(NcuReport, CompressedReport) {
   EXPECT_NEAR(value(strided, "global.excess_sectors_pct"), 87.5, 1e-9);
   EXPECT_NEAR(value(strided, "global.load_bytes_per_sector_pct"), 12.5, 1e-9);
   EXPECT_TRUE(text(strided, "hotspot.global").starts_with("p.cu:11 "));
+  EXPECT_EQ(text(strided, "hotspot.global_load"), "p.cu:11 (+0x2b0)");
+  EXPECT_EQ(text(strided, "hotspot.global_store"), "p.cu:11 (+0x2f0)");
   EXPECT_NEAR(value(reading.kernels[1], "threads.per_instruction_ratio"), 0.5015, 1e-4);
   EXPECT_EQ(text(reading.kernels[1], "hotspot.divergence").substr(0, 8), "p.cu:18 ");
   EXPECT_EQ(value(reading.kernels[2], "atomics.requests"), 524288);

@@ -333,7 +333,7 @@ Result<Reading> read_text_page(std::string_view bytes, const fs::path& name) {
     rule.kind = kind_of_rule(kind);
     rule.message = to_valid_utf8(text);
     take_speedup(builder, rule);
-    builder.rule(current, std::move(rule));
+    builder.rule(current, std::move(rule), fmt::format("section {}", to_valid_utf8(section)));
   };
   second.remark = [&](std::string_view text) { builder.warn(fmt::format("{}: {}", file, text)); };
   Walker walker(bytes, second);

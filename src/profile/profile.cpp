@@ -25,23 +25,30 @@ Error unknown(const fs::path& path) {
 
 }  // namespace
 
-Result<Reading> read_bytes(std::string_view bytes, const fs::path& name) {
-  if (bytes.empty()) {
-    return bad_input("the file is empty").at({name.string()}).with_hint("profile again");
-  }
+std::optional<Error> known_trouble(std::string_view bytes, const fs::path& name) {
   if (is_utf16(bytes)) {
     return bad_input("the text is UTF-16, as PowerShell's \">\" writes it")
         .at({name.string()})
         .with_hint("convert it to UTF-8, or export with --log-file");
   }
-  if (nvidia::recognises(bytes)) return nvidia::read(bytes, name);
-  if (amd::recognises(bytes)) return amd::read(bytes, name);
-  if (contains(bytes.substr(0, 1 << 20), "==ERROR==")) {
-    const std::size_t at = bytes.find("==ERROR==");
+  if (const std::size_t at = bytes.substr(0, 1 << 20).find("==ERROR==");
+      at != std::string_view::npos) {
     return bad_input(fmt::format("the profiler failed: {}",
                                  to_valid_utf8(split_lines(bytes.substr(at, 1000))[0])))
         .at({name.string()});
   }
+  return std::nullopt;
+}
+
+Result<Reading> read_bytes(std::string_view bytes, const fs::path& name) {
+  if (bytes.empty()) {
+    return bad_input("the file is empty").at({name.string()}).with_hint("profile again");
+  }
+  if (!is_utf16(bytes)) {
+    if (nvidia::recognises(bytes)) return nvidia::read(bytes, name);
+    if (amd::recognises(bytes)) return amd::read(bytes, name);
+  }
+  if (auto trouble = known_trouble(bytes, name)) return std::move(*trouble);
   return unknown(name);
 }
 

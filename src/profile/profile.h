@@ -94,6 +94,10 @@ struct Reading {
 /// message) and say what was expected; nothing partial is returned.
 Result<Reading> read_profile(const fs::path& path);
 
+/// What is wrong with a file that is no profile, where that can be said: text in UTF-16, or what a
+/// profiler printed when it failed.
+std::optional<Error> known_trouble(std::string_view bytes, const fs::path& name);
+
 /// Whether the path is something read_profile() reads.
 bool recognises_profile(const fs::path& path);
 
