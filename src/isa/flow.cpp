@@ -318,9 +318,8 @@ class Finder {
       if (entered[b]) continue;
       BasicBlock& block = kernel_.blocks[b];
       const auto first = kernel_.instructions.begin() + block.first;
-      if (std::all_of(first, first + block.count, [](const Instruction& each) {
-            return each.instruction_class == "nop";
-          })) {
+      if (std::all_of(first, first + block.count,
+                      [](const Instruction& each) { return each.instruction_class == "nop"; })) {
         block.successors.clear();
       }
     }
