@@ -84,11 +84,9 @@ Json kernel_json(const isa::Kernel& kernel, const evidence::Rules& rules) {
                          {"waves", occupancy->waves_per_simd},
                          {"pct", occupancy->pct},
                          {"model", occupancy->model}};
-  const std::string vendor = kernel.arch.starts_with("sm_")   ? "nvidia"
-                             : kernel.arch.starts_with("gfx") ? "amd"
-                                                              : "cpu";
   json["findings"] = Json::array();
-  for (const auto& finding : rules.evaluate({isa::metrics(kernel), vendor, kernel.arch}).findings)
+  for (const auto& finding :
+       rules.evaluate({isa::metrics(kernel), kernel.vendor, kernel.arch}).findings)
     json["findings"].push_back(evidence::to_json(finding));
   if (!kernel.notes.empty()) json["notes"] = kernel.notes;
   return json;
@@ -110,8 +108,9 @@ std::string widths_text(const isa::Widths& widths) {
 }
 
 std::string kernel_text(const isa::Kernel& kernel, const evidence::Rules& rules) {
-  std::string out = fmt::format("\n{} ({}), {} instructions\n", kernel.name, kernel.arch,
-                                kernel.instructions.size());
+  std::string out =
+      fmt::format("\n{} ({}), {} instructions\n", kernel.name,
+                  kernel.arch.empty() ? "unknown target" : kernel.arch, kernel.instructions.size());
   std::vector<std::string> resources;
   const auto put = [&](const char* name, const std::optional<std::int64_t>& value) {
     if (value) resources.push_back(fmt::format("{} {}", name, *value));
@@ -131,7 +130,8 @@ std::string kernel_text(const isa::Kernel& kernel, const evidence::Rules& rules)
                        occupancy->model);
   if (!kernel.classes.empty()) out += "  classes     " + counts_text(kernel.classes) + "\n";
   if (!kernel.widths.empty()) out += "  widths      " + widths_text(kernel.widths) + "\n";
-  if (!kernel.cross_lane.empty()) out += "  cross lane  " + counts_text(kernel.cross_lane) + "\n";
+  if (const std::string kinds = counts_text(kernel.cross_lane); !kinds.empty())
+    out += "  cross lane  " + kinds + "\n";
   if (!kernel.matrix_shapes.empty())
     out += "  matrix      " + counts_text(kernel.matrix_shapes) + "\n";
   const int hot = isa::hot_loop(kernel);
@@ -148,10 +148,8 @@ std::string kernel_text(const isa::Kernel& kernel, const evidence::Rules& rules)
   if (!kernel.unknown_opcodes.empty())
     out += "  unknown     " + counts_text(kernel.unknown_opcodes) + "\n";
   for (const auto& note : kernel.notes) out += "  note: " + note + "\n";
-  const std::string vendor = kernel.arch.starts_with("sm_")   ? "nvidia"
-                             : kernel.arch.starts_with("gfx") ? "amd"
-                                                              : "cpu";
-  for (const auto& finding : rules.evaluate({isa::metrics(kernel), vendor, kernel.arch}).findings)
+  for (const auto& finding :
+       rules.evaluate({isa::metrics(kernel), kernel.vendor, kernel.arch}).findings)
     out += fmt::format("  finding     {} [{}], at most {:.2f}x: {}\n", finding.id, finding.category,
                        finding.headroom, finding.because);
   return out;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "evidence/evidence.h"
 #include "isa/isa.h"
 
@@ -243,6 +244,20 @@ MetricSet set(std::initializer_list<std::pair<const char*, double>> values) {
     metrics.add(std::move(metric));
   }
   return metrics;
+}
+
+// MI100 and a die of MI200 have one L2, and no XCDs to order workgroups for.
+TEST(AmdRules, OneL2AsksForNoOrderByXcd) {
+  for (const char* arch : {"gfx90a", "gfx908", "gfx942"}) {
+    const Verdicts verdicts = rules().evaluate({set({{"l2.hit_pct", 33},
+                                                     {"dram.throughput_pct", 60},
+                                                     {"sm.throughput_pct", 20},
+                                                     {"l2.throughput_pct", 40}}),
+                                                "amd", arch});
+    ASSERT_EQ(verdicts.findings.size(), 1u) << arch;
+    EXPECT_DOUBLE_EQ(verdicts.findings[0].headroom, 2.5);
+    EXPECT_EQ(contains(verdicts.findings[0].action, "XCD"), std::string(arch) == "gfx942") << arch;
+  }
 }
 
 MetricSet limited(const char* by, std::initializer_list<std::pair<const char*, double>> values) {

@@ -239,7 +239,7 @@ class Gatherer {
     const auto collect = [&](const auto& matches) {
       for (Code& code : codes_) {
         if (!matches(code)) continue;
-        const std::string vendor = vendor_of_arch(code.kernel.arch);
+        const std::string& vendor = code.kernel.vendor;
         const bool foreign = !vendor.empty() && !draft.vendor.empty() && vendor != draft.vendor;
         if (!foreign && same_arch(kernel.device.arch, code.kernel.arch)) {
           fits.push_back(&code);
@@ -377,6 +377,7 @@ class Gatherer {
   void add_code_alone(Code& code) {
     Draft draft;
     draft.kernel.name = code.kernel.name;
+    draft.vendor = code.kernel.vendor;
     add_code(draft, code);
     drafts_.push_back(std::move(draft));
   }

@@ -296,6 +296,28 @@ TEST(Gather, OccupancyGoesByTheLanesOfAWave) {
   }
 }
 
+// llvm-objdump does not print the target. The code is AMD's all the same, and no CPU's.
+TEST(Gather, CodeThatNamesNoTargetStillHasAVendor) {
+  const auto folder = TemporaryFolder::make();
+  ASSERT_TRUE(folder);
+  const fs::path file = folder->path() / "f.txt";
+  ASSERT_TRUE(real_file_system().write(
+      file,
+      "build/f.co:\tfile format elf64-amdgpu\n\nDisassembly of section .text:\n\n"
+      "0000000000001600 <f>:\n"
+      "\tglobal_load_dword v1, v0, s[2:3] // 000000001600: DC508000 01020000\n"
+      "\ts_waitcnt vmcnt(0)               // 000000001608: BF8C0F70\n"
+      "\tv_cvt_f32_i32_e32 v1, v1         // 00000000160C: 7E020B01\n"
+      "\ts_cbranch_scc0 65531             // 000000001610: BF84FFFB <f>\n"
+      "\ts_endpgm                         // 000000001614: BF810000\n"));
+  const auto evidence = gathered({file});
+  ASSERT_TRUE(evidence) << evidence.error().to_string();
+  ASSERT_EQ(evidence->kernels.size(), 1u);
+  std::vector<std::string> ids;
+  for (const Finding& finding : evidence->kernels[0].verdicts.findings) ids.push_back(finding.id);
+  EXPECT_EQ(ids, std::vector<std::string>{"amd-exposed-loads"});
+}
+
 const KernelEvidence* kernel_of(const Evidence& evidence, std::string_view part) {
   for (const KernelEvidence& kernel : evidence.kernels) {
     if (contains(kernel.name, part)) return &kernel;

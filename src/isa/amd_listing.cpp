@@ -81,6 +81,11 @@ class Reader {
       skipped(raw, rest);
       return;
     }
+    // The name before it is any path: no label and no instruction.
+    if (trim(rest).ends_with("file format elf64-amdgpu")) {
+      out_.kind = Listing::Kind::disassembly;
+      return;
+    }
     const char first = rest[0];
     if (is_letter(first)) {
       statement(rest);
@@ -179,10 +184,6 @@ class Reader {
   }
 
   void label(std::string_view name, std::string_view after) {
-    if (after.find("file format elf64-amdgpu") != std::string_view::npos) {
-      out_.kind = Listing::Kind::disassembly;
-      return;
-    }
     add_label(name, 0);
     // A function's label; labels inside one usually start with a dot.
     if (out_.functions.contains(name)) function_ = name;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "base/text.h"
 #include "isa/amd.h"
 #include "isa/amd_listing.h"
 #include "isa/amd_waits.h"
@@ -355,6 +356,18 @@ TEST(AmdText, ReadsDisassembly) {
   const Kernel kernel = only_kernel(kDisassembly);
   EXPECT_EQ(kernel.instructions[0].source_file, "/src/loop.hip");
   EXPECT_EQ(kernel.instructions[4].source_line, 3);
+}
+
+// The file's name is as the disassembler was told.
+TEST(AmdText, TheDisassembledFilesNameIsNoInstruction) {
+  for (const char* name : {"build/loop.co", "/a/loop.co", "./loop.co", "lib.a(loop.o)",
+                           "my kernels/loop.co", "9/loop.co", "a-b.co"}) {
+    auto found = reading(replace_all(std::string(kDisassembly), "loop.co", name));
+    ASSERT_TRUE(found) << name;
+    ASSERT_EQ(found->kernels.size(), 1u) << name;
+    EXPECT_EQ(found->kernels[0].name, "f") << name;
+    EXPECT_EQ(found->kernels[0].instructions.size(), 9u) << name;
+  }
 }
 
 // Labels of hand-written code are symbols of the object, and a disassembly gives each a header.

@@ -303,6 +303,26 @@ class Finder {
                                block.successors.end());
       }
     }
+    cut_off_alignment();
+  }
+
+  /// NOPs behind a branch that nothing goes to are never run: they only align what follows. Taken
+  /// for an entry they would be a second way into that, and a loop there would be none.
+  void cut_off_alignment() {
+    std::vector<char> entered(kernel_.blocks.size(), 0);
+    entered[0] = 1;
+    for (const BasicBlock& block : kernel_.blocks) {
+      for (const int next : block.successors) entered[index(next)] = 1;
+    }
+    for (std::size_t b = 0; b < kernel_.blocks.size(); ++b) {
+      if (entered[b]) continue;
+      BasicBlock& block = kernel_.blocks[b];
+      const auto first = kernel_.instructions.begin() + block.first;
+      if (std::all_of(first, first + block.count,
+                      [](const Instruction& each) { return each.instruction_class == "nop"; })) {
+        block.successors.clear();
+      }
+    }
   }
 
   /// Node 0 is a virtual entry; block b is node b + 1.

@@ -77,6 +77,26 @@ TEST(Flow, SelfLoop) {
   EXPECT_EQ(kernel.loops[0].classes.at("valu"), 2);
 }
 
+/// Compilers align a loop with NOPs behind the branch that goes round them into its middle.
+TEST(Flow, NopsThatNothingReachesAreNoWayIntoALoop) {
+  for (const char* filling : {"nop", "valu"}) {
+    Program program(10);
+    program.jump(1, 6).maybe(8, 4);
+    program.kernel.instructions[2].instruction_class = filling;
+    program.kernel.instructions[3].instruction_class = filling;
+    const Kernel& kernel = program.find();
+    if (filling == std::string("nop")) {
+      ASSERT_EQ(kernel.loops.size(), 1u);
+      EXPECT_THAT(loop_spans(kernel), ElementsAre(std::pair(4, 9)));
+      EXPECT_THAT(kernel.notes, testing::IsEmpty());
+    } else {
+      // Code that some way leads to which is not known.
+      EXPECT_EQ(kernel.loops.size(), 0u);
+      EXPECT_EQ(kernel.notes.size(), 1u);
+    }
+  }
+}
+
 TEST(Flow, NestedLoopsKnowTheirParents) {
   // for (1..9) { for (2..5) { for (3..4) } for (6..7) }
   Program program(11);

@@ -19,13 +19,14 @@ namespace {
 /// The family that reads some bytes. Host executables can hold device code, so the devices' readers
 /// are asked before the one for host code.
 struct Family {
+  const char* vendor;
   bool (*recognises)(std::string_view);
   Result<Reading> (*read)(const fs::path&, std::string_view, ProcessRunner&);
 };
 constexpr std::array<Family, 3> kFamilies{{
-    {nvidia::recognises, nvidia::read},
-    {amd::recognises, amd::read},
-    {x86::recognises, x86::read},
+    {"nvidia", nvidia::recognises, nvidia::read},
+    {"amd", amd::recognises, amd::read},
+    {"cpu", x86::recognises, x86::read},
 }};
 
 constexpr std::array<int, 6> kGpuWidths{8, 16, 32, 64, 96, 128};
@@ -182,6 +183,7 @@ Result<Reading> read_code(const fs::path& path, ProcessRunner& runner) {
   BURNISH_TRY_ASSIGN(Reading reading, family->read(path, bytes, runner));
   std::string hash;
   for (Kernel& kernel : reading.kernels) {
+    kernel.vendor = family->vendor;
     if (kernel.where.file.empty()) kernel.where.file = path.string();
     if (!kernel.where.hash.empty()) continue;
     if (hash.empty()) hash = content_hash(bytes);

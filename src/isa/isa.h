@@ -78,7 +78,8 @@ struct KernelArgument {
 struct Kernel {
   std::string name;    ///< demangled when possible
   std::string symbol;  ///< as in the artefact
-  std::string arch;    ///< "sm_90", "gfx942", "x86-64-v4"
+  std::string arch;    ///< "sm_90", "gfx942", "x86-64-v4"; empty where the artefact names none
+  std::string vendor;  ///< "nvidia", "amd" or "cpu", also where `arch` is empty
   std::optional<std::int64_t> registers_used, registers_allocated, registers_accum,
       registers_scalar;
   std::optional<std::int64_t> shared_bytes, scratch_bytes;

@@ -74,6 +74,58 @@ std::optional<int> busiest_loop(const Kernel& kernel, const std::vector<Decoded>
   return busiest;
 }
 
+/// The instructions of blocks that run instead of a loop: those that neither lead to it nor come
+/// behind it within one turn of what is around it. Where buffers may overlap, compilers write work
+/// twice, and the vectors of a small work-group are often unrolled until no loop is left. Empty
+/// unless they compute more than a turn of the loop.
+std::vector<int> busier_beside(const Kernel& kernel, const std::vector<Decoded>& code, int loop) {
+  const Loop& at = kernel.loops[static_cast<std::size_t>(loop)];
+  const int around =
+      at.parent < 0 ? -1 : kernel.loops[static_cast<std::size_t>(at.parent)].blocks.front();
+  const std::size_t count = kernel.blocks.size();
+  std::vector<std::vector<int>> successors(count), predecessors(count);
+  for (std::size_t b = 0; b < count; ++b) {
+    for (const int next : kernel.blocks[b].successors) {
+      if (next == around) continue;  // the next turn
+      successors[b].push_back(next);
+      predecessors[static_cast<std::size_t>(next)].push_back(static_cast<int>(b));
+    }
+  }
+  std::vector<char> together(count, 0);
+  for (const auto* edges : {&successors, &predecessors}) {
+    std::vector<char> seen(count, 0);
+    std::vector<int> work{at.blocks.front()};
+    while (!work.empty()) {
+      const auto block = static_cast<std::size_t>(work.back());
+      work.pop_back();
+      if (seen[block]) continue;
+      seen[block] = together[block] = 1;
+      work.insert(work.end(), (*edges)[block].begin(), (*edges)[block].end());
+    }
+  }
+  const auto bits = [&](const BasicBlock& block) {
+    std::int64_t sum = 0;
+    for (int i = block.first; i < block.first + block.count; ++i) {
+      const Decoded& decoded = code[static_cast<std::size_t>(i)];
+      const bool floats =
+          decoded.arithmetic != Arithmetic::none && decoded.arithmetic != Arithmetic::integer;
+      sum += floats ? decoded.vector_bits : 0;
+    }
+    return sum;
+  };
+  std::vector<int> instructions;
+  std::int64_t beside = 0, turn = 0;
+  for (std::size_t b = 0; b < count; ++b) {
+    const BasicBlock& block = kernel.blocks[b];
+    if (block.loop == loop) turn += bits(block);
+    if (together[b] || block.loop != at.parent) continue;
+    beside += bits(block);
+    for (int i = 0; i < block.count; ++i) instructions.push_back(block.first + i);
+  }
+  if (beside <= turn) instructions.clear();
+  return instructions;
+}
+
 /// Bytes of a table that decide whether two codes read the same constants.
 constexpr std::size_t kTableBytes = 1 << 16;
 
@@ -388,8 +440,15 @@ void analyse(Kernel& kernel, const std::vector<Line>& lines, const Object& objec
 
   kernel.hot = busiest_loop(kernel, code);
   std::vector<int> region;
-  const int hot = hot_loop(kernel);
-  if (hot >= 0) {
+  int hot = hot_loop(kernel);
+  if (hot >= 0) region = busier_beside(kernel, code, hot);
+  if (!region.empty()) {
+    kernel.hot = hot = -1;
+    kernel.notes.emplace_back(
+        "the loop that computes most is another way past code without a loop that computes more, "
+        "so "
+        "isa.loop.* describes that code");
+  } else if (hot >= 0) {
     for (const int block : kernel.loops[static_cast<std::size_t>(hot)].blocks) {
       const BasicBlock& at = kernel.blocks[static_cast<std::size_t>(block)];
       for (int i = 0; i < at.count; ++i) region.push_back(at.first + i);

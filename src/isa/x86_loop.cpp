@@ -183,6 +183,7 @@ class Strides {
                                 : before;
         return scaled(source, from.immediate);
       }
+      if (m.starts_with("add") || m.starts_with("sub")) return before;
       if (before.stays()) return kStays;
       return {};
     }
@@ -323,6 +324,80 @@ class Accumulators {
   int in_memory_ = 0;
 };
 
+/// What general registers hold, as a sum of values that are not known and a distance that is. An
+/// unrolled loop forms the address of each of its accesses anew, often in the same register.
+class Origins {
+ public:
+  Origins() {
+    for (int r = 0; r < kRegisters; ++r) values_[at(r)] = {r, 0};
+  }
+
+  struct Address {
+    std::tuple<int, int, int> origin;
+    std::int64_t displacement;
+  };
+  Address of(const Memory& memory) const {
+    const Value base = of(memory.base), index = of(memory.index);
+    return {{base.origin, index.origin, memory.scale},
+            memory.displacement + base.distance + index.distance * memory.scale};
+  }
+
+  void advance(const Decoded& d) {
+    const int to = Strides::written(d);
+    if (to < 0) return;
+    const Value found = result(d, to);
+    values_[at(to)] = plausible(found.distance) ? found : Value{to, 0};
+  }
+
+ private:
+  struct Value {
+    int origin = -1;
+    std::int64_t distance = 0;
+  };
+
+  Value of(Register reg) const {
+    if (reg.kind == RegisterKind::general) return values_[at(reg.number)];
+    return reg.kind == RegisterKind::none ? Value{} : Value{-2, 0};
+  }
+
+  Value made(const Value& a, const Value& b, int scale) {
+    const std::int64_t distance = a.distance + b.distance * scale;
+    if (b.origin == -1) return {a.origin, distance};
+    const int fresh = kRegisters + static_cast<int>(sums_.size());
+    return {sums_.try_emplace({a.origin, b.origin, scale}, fresh).first->second, distance};
+  }
+
+  Value result(const Decoded& d, int to) {
+    const std::string& m = d.mnemonic;
+    const Operand& from = d.operands.front();
+    const Value before = values_[at(to)];
+    if (m.starts_with("inc")) return {before.origin, before.distance + 1};
+    if (m.starts_with("dec")) return {before.origin, before.distance - 1};
+    if (d.operands.size() == 2) {
+      if (m.starts_with("lea")) {
+        Value sum = made(of(from.memory.base), of(from.memory.index), from.memory.scale);
+        sum.distance += from.memory.displacement;
+        return sum;
+      }
+      const bool whole = m == "mov" || m == "movl" || m == "movq" || m == "movslq";
+      if (whole && is_general(from)) return values_[at(from.reg.number)];
+      const int sign = m.starts_with("add") ? 1 : m.starts_with("sub") ? -1 : 0;
+      if (sign != 0 && from.kind == Operand::Kind::immediate && plausible(from.immediate)) {
+        return {before.origin, before.distance + sign * from.immediate};
+      }
+      if (sign > 0 && is_general(from)) return made(before, values_[at(from.reg.number)], 1);
+      if ((m.starts_with("shl") || m.starts_with("sal")) && from.kind == Operand::Kind::immediate &&
+          from.immediate > 0 && from.immediate < 20) {
+        return made({}, before, 1 << from.immediate);
+      }
+    }
+    return {to, 0};  // whatever the register holds now
+  }
+
+  std::array<Value, kRegisters> values_;
+  std::map<std::tuple<int, int, int>, int> sums_;
+};
+
 /// The key with the largest count; of equals the largest key. 0 when there is none.
 int most_common(const std::map<int, int>& counts) {
   int best = 0, best_count = 0;
@@ -332,16 +407,16 @@ int most_common(const std::map<int, int>& counts) {
   return best;
 }
 
-/// How much of the cache lines that it touches a region uses. Accesses through the same registers
+/// How much of the cache lines that it touches a region uses. Accesses a known distance apart
 /// belong together: an unrolled loop walks one row with several.
 class LineUse {
  public:
-  void note(const Memory& memory, const Step& step, int bits) {
+  void note(const Origins::Address& address, const Step& step, int bits) {
     if (step.stays() || step.kind == Step::Kind::unknown) return;
-    Walk& walk = walks_[{memory.base.number, memory.index.number, memory.scale}];
+    Walk& walk = walks_[address.origin];
     walk.step = step;
     ++walk.accesses;
-    int& bytes = walk.bytes_at[memory.displacement];
+    int& bytes = walk.bytes_at[address.displacement];
     bytes = std::max(bytes, std::max(bits / 8, 1));
   }
 
@@ -396,6 +471,7 @@ std::map<std::string, double> region_metrics(const std::vector<Decoded>& code,
   int broadcasts = 0, calls = 0, control = 0, private_accesses = 0;
   LineUse load_lines, store_lines;
   Strides strides(code, region, frame);
+  Origins origins;
   Accumulators accumulators;
 
   for (const int i : region) {
@@ -423,9 +499,10 @@ std::map<std::string, double> region_metrics(const std::vector<Decoded>& code,
       // A value that is spread over the lanes is one address for all of them.
       if (d.read_bits > 0) {
         ++loads;
-        if (!d.broadcast) load_lines.note(memory->memory, step, d.read_bits);
+        if (!d.broadcast) load_lines.note(origins.of(memory->memory), step, d.read_bits);
       }
-      if (d.written_bits > 0) ++stores, store_lines.note(memory->memory, step, d.written_bits);
+      if (d.written_bits > 0)
+        ++stores, store_lines.note(origins.of(memory->memory), step, d.written_bits);
     }
     const bool private_array =
         memory != nullptr && moves && !slot && in_private_array(code, i, memory->memory, frame);
@@ -446,6 +523,7 @@ std::map<std::string, double> region_metrics(const std::vector<Decoded>& code,
       ++control;
     }
     accumulators.advance(d, private_array);
+    origins.advance(d);
   }
 
   const auto put = [&](const char* name, double value) {

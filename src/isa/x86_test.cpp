@@ -1,9 +1,11 @@
 #include "isa/x86.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cstring>
 
+#include "base/text.h"
 #include "isa/pocl_fixture.h"
 #include "isa/x86_decode.h"
 
@@ -263,6 +265,10 @@ class X86Gcc : public X86 {
     EXPECT_TRUE(done && done->ok()) << (done ? done->errors : done.error().to_string());
     return out;
   }
+  /// C around assembly.
+  static std::string function(const std::string& assembly) {
+    return "asm(\"" + replace_all(assembly, "\n", "\\n") + "\");\n";
+  }
   std::optional<TemporaryFolder> folder_;
 };
 
@@ -302,6 +308,89 @@ __attribute__((target("avx2"))) void _pocl_kernel_f_workgroup(float* p, float* q
   EXPECT_EQ(found.value("isa.loop.strided_stores"), 0);
   EXPECT_EQ(found.value("isa.loop.vector_bits"), 256);
   EXPECT_EQ(reading->kernels[0].arch, "x86-64 avx");
+}
+
+// PoCL's index of an element is 32 bits wide and may wrap, so that the compiler forms each one
+// anew.
+TEST_F(X86Gcc, UnrolledWalkWithAnIndexForEachElementIsNotStrided) {
+  const auto walk = [](int distance) {
+    return function(fmt::format(R"(
+.globl _pocl_kernel_f_workgroup
+.type _pocl_kernel_f_workgroup, @function
+_pocl_kernel_f_workgroup:
+  mov $-64, %rdi
+1:
+  leal (%r10,%rdi), %esi
+  addl $64, %esi
+  movslq %esi, %rsi
+  vmovss (%r8,%rsi,4), %xmm1
+  vfmadd132ss (%r11,%rsi,4), %xmm0, %xmm1
+  vmovss %xmm1, (%rax,%rsi,4)
+  leal {}(%r10,%rdi), %esi
+  movslq %esi, %rsi
+  vmovss (%r8,%rsi,4), %xmm1
+  vfmadd132ss (%r11,%rsi,4), %xmm0, %xmm1
+  vmovss %xmm1, (%rax,%rsi,4)
+  addq $2, %rdi
+  jne 1b
+  ret
+.size _pocl_kernel_f_workgroup, .-_pocl_kernel_f_workgroup
+)",
+                                64 + distance));
+  };
+  for (const int distance : {1, 0}) {
+    const auto reading = read_code(compile(walk(distance)), real_process_runner());
+    ASSERT_TRUE(reading) << reading.error().to_string();
+    const MetricSet found = metrics(reading->kernels.at(0));
+    EXPECT_EQ(found.value("isa.loop.strided_loads"), distance == 1 ? 0 : 4);
+    EXPECT_EQ(found.value("isa.loop.strided_stores"), distance == 1 ? 0 : 2);
+    EXPECT_EQ(found.value("isa.loop.store_line_use"), distance == 1 ? 1 : 0.5);
+  }
+}
+
+// Where two buffers may overlap the compiler writes the work twice, and unrolls the fast one
+// wholly.
+TEST_F(X86Gcc, ALoopBesideTheStraightWayIsNotHot) {
+  const auto kernel = [](const char* between) {
+    return function(fmt::format(R"(
+.globl _pocl_kernel_f_workgroup
+.type _pocl_kernel_f_workgroup, @function
+_pocl_kernel_f_workgroup:
+  cmp %rax, %rcx
+  jne 2f
+  xor %edx, %edx
+1:
+  vmovss (%rcx,%rdx,4), %xmm1
+  vfmadd213ss (%rax,%rdx,4), %xmm0, %xmm1
+  vmovss %xmm1, (%rax,%rdx,4)
+  inc %rdx
+  cmp $16, %rdx
+  jne 1b
+  {}
+2:
+  vmovups (%rcx), %ymm1
+  vfmadd213ps (%rax), %ymm0, %ymm1
+  vmovups %ymm1, (%rax)
+  vmovups 32(%rcx), %ymm1
+  vfmadd213ps 32(%rax), %ymm0, %ymm1
+  vmovups %ymm1, 32(%rax)
+  ret
+.size _pocl_kernel_f_workgroup, .-_pocl_kernel_f_workgroup
+)",
+                                between));
+  };
+  const auto beside = read_code(compile(kernel("ret")), real_process_runner());
+  ASSERT_TRUE(beside) << beside.error().to_string();
+  const MetricSet found = metrics(beside->kernels.at(0));
+  EXPECT_EQ(found.value("isa.loops"), 1);
+  EXPECT_EQ(found.value("isa.loop.scalar_fp_share"), 0);
+  EXPECT_EQ(found.value("isa.loop.vector_bits"), 256);
+  EXPECT_EQ(found.value("isa.loop.instructions"), 7);
+  EXPECT_THAT(beside->kernels[0].notes, testing::Contains(testing::HasSubstr("another way")));
+  // Behind one another both run, and a loop runs more often.
+  const auto behind = read_code(compile(kernel("nop")), real_process_runner());
+  ASSERT_TRUE(behind) << behind.error().to_string();
+  EXPECT_EQ(metrics(behind->kernels.at(0)).value("isa.loop.scalar_fp_share"), 1);
 }
 
 TEST_F(X86Gcc, SpillsInALoopAreCounted) {

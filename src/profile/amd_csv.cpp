@@ -168,6 +168,10 @@ Result<void> read_counters(const Input& input, Run& run) {
   const std::string_view locator = run.keep(value_place);
   Run::Group* group = nullptr;
   std::string last_dispatch, last_kernel, last_process;
+  // Each process counts its dispatches from 1; databases that were merged give one table of
+  // several.
+  std::string first_process;
+  std::string process_name = input.process;
   // Counters come in the same order launch after launch.
   std::vector<std::pair<std::string, int>> order;
   std::size_t next = 0;
@@ -181,9 +185,17 @@ Result<void> read_counters(const Input& input, Run& run) {
     const std::string_view own_process = rows.text(process);
     if (fresh || dispatch != last_dispatch || kernel != last_kernel ||
         own_process != last_process) {
+      if (fresh) first_process = own_process;
+      if (own_process != last_process) {
+        process_name = input.process;
+        if (own_process != first_process) {
+          process_name += fmt::format("{}process {}", process_name.empty() ? "" : ", ",
+                                      to_valid_utf8(trim(own_process)));
+        }
+      }
       fresh = false;
       BURNISH_TRY_ASSIGN(const LaunchRow row, launch.read(rows));
-      group = run.group(row, source, rows.line(), input.process);
+      group = run.group(row, source, rows.line(), process_name);
       if (group != nullptr) run.time_launch(*group, row, source, rows.line());
       last_dispatch = dispatch;
       last_kernel = kernel;

@@ -580,7 +580,7 @@ void Run::put_counters(const Group& group, KernelProfile& kernel) const {
       }
     }
   }
-  std::vector<std::string> unlike;
+  std::vector<std::string> unlike, repeated;
   for (const auto& [counter, values] : by_counter) {
     const std::string& name = counters_[static_cast<std::size_t>(counter)];
     const Value* chosen = nullptr;
@@ -602,17 +602,30 @@ void Run::put_counters(const Group& group, KernelProfile& kernel) const {
                         chosen->line, chosen->locator);
     if (chosen->count > 1) {
       metric.where.raw_name = fmt::format("mean of {} over {} launches", name, chosen->count);
+      // One launch has one value of a counter.
+      if (group.dispatch >= 0 && chosen->most != chosen->least) {
+        repeated.push_back(fmt::format("{} ({} to {})", name, number_text(chosen->least),
+                                       number_text(chosen->most)));
+      }
     }
     kernel.metrics.add(std::move(metric));
   }
+  const auto some = [](std::vector<std::string> all) {
+    const bool more = all.size() > 3;
+    if (more) all.resize(3);
+    return join(all, ", ") + (more ? ", …" : "");
+  };
+  if (!repeated.empty()) {
+    kernel.implausible.push_back(
+        fmt::format("rows of one dispatch give a counter several values: {}; their mean is taken, "
+                    "but files of several runs or passes were put together: read them one by one",
+                    some(repeated)));
+  }
   if (!unlike.empty()) {
-    std::vector<std::string> shown(
-        unlike.begin(),
-        unlike.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(unlike.size(), 3)));
     kernel.implausible.push_back(fmt::format(
-        "counters that several passes counted differ by more than 10 %: {}{}; ratios over passes "
+        "counters that several passes counted differ by more than 10 %: {}; ratios over passes "
         "are as uncertain as that",
-        join(shown, ", "), unlike.size() > 3 ? ", …" : ""));
+        some(unlike)));
   }
 }
 

@@ -77,6 +77,34 @@ const KernelProfile& named(const Reading& reading, std::string_view part) {
 
 // ------------------------------------------------------------------ rocprofv3's CSV
 
+// Each process counts its dispatches from 1, and tools that merge them write one table.
+TEST_F(AmdFiles, LaunchesOfSeveralProcessesInOneTableAreNotOne) {
+  std::string other = counter_row(1, "k", "SQ_WAVES", "2048", 1000, 301000);
+  other = replace_all(replace_all(other, ",7,7,", ",8,8,"), ",262144,", ",131072,");
+  const Reading reading =
+      read(write("counters.csv",
+                 kCounterHeader + counter_row(1, "k", "SQ_WAVES", "4096") + other +
+                     replace_all(replace_all(other, "SQ_WAVES", "TCC_HIT_sum"), ",2048,", ",5,")));
+  ASSERT_EQ(reading.kernels.size(), 2u);
+  EXPECT_EQ(value(reading.kernels[0], "SQ_WAVES"), 4096);
+  EXPECT_DOUBLE_EQ(value(reading.kernels[0], "time.device"), 100e-6);
+  EXPECT_EQ(value(reading.kernels[1], "SQ_WAVES"), 2048);
+  EXPECT_EQ(value(reading.kernels[1], "TCC_HIT_sum"), 5);
+  EXPECT_EQ(value(reading.kernels[1], "launch.grid_blocks"), 512);
+  EXPECT_DOUBLE_EQ(value(reading.kernels[1], "time.device"), 300e-6);
+  EXPECT_EQ(reading.kernels[1].id, "dispatch 1 of process 8");
+}
+
+TEST_F(AmdFiles, ACounterOfOneLaunchThatIsThereTwiceIsSaidToBe) {
+  const std::string once = kCounterHeader + counter_row(1, "k", "TCC_HIT_sum", "100");
+  EXPECT_THAT(read(write("once.csv", once + counter_row(1, "k", "TCC_HIT_sum", "100")))
+                  .kernels.at(0)
+                  .implausible,
+              IsEmpty());
+  const Reading twice = read(write("twice.csv", once + counter_row(1, "k", "TCC_HIT_sum", "300")));
+  EXPECT_THAT(twice.kernels.at(0).implausible, Contains(HasSubstr("TCC_HIT_sum (100 to 300)")));
+}
+
 TEST(AmdFixtures, CountersOfSdk1) {
   BURNISH_NEEDS_FIXTURE("rocprofv3/sdk1.0_counter_collection.csv");
   const Reading reading = read(fixture("rocprofv3/sdk1.0_counter_collection.csv"));
