@@ -59,6 +59,9 @@ class Evaluator {
 class Agent {
  public:
   virtual ~Agent() = default;
+  /// Whether it finds other directions once records are masked. Who follows a script only loses its
+  /// place in it.
+  virtual bool can_restart() const { return true; }
   virtual std::string name() const = 0;
   /// Absent: no direction is left.
   virtual Result<std::optional<workspace::Plan>> plan(const Situation& situation) = 0;

@@ -106,6 +106,7 @@ class Replay : public Agent {
       : steps_(std::move(steps)), world_(world) {}
 
   std::string name() const override { return "replay"; }
+  bool can_restart() const override { return false; }
 
   Result<std::optional<Plan>> plan(const Situation& situation) override {
     const std::size_t index = next(situation);

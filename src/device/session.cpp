@@ -86,7 +86,7 @@ class WorkerSession : public Session {
 
   bool has_guards() const { return guards_ == DeviceOptions::Guards::bands; }
   std::uint64_t alignment() const { return info_.vendor == "cpu" ? kCpuAlignment : kGpuAlignment; }
-  Error too_large() const;
+  Error too_large(Buffer::Role role) const;
   Result<Slots> lay_out(const std::vector<Buffer>& buffers) const;
   /// Makes the worker hold exactly `wanted` in place of `held`.
   Result<void> replace(Slots& held, Slots wanted);
@@ -108,7 +108,13 @@ class WorkerSession : public Session {
   Slots tensors_, scratch_;
 };
 
-Error WorkerSession::too_large() const {
+Error WorkerSession::too_large(Buffer::Role role) const {
+  // The tensors are the task's, and fit by themselves; scratch is the candidate's doing.
+  if (role == Buffer::Role::scratch)
+    return refused(fmt::format("with its scratch the buffers need more than the {} that a worker "
+                               "may use",
+                               with_binary_prefix(worker_->shared().bytes())))
+        .with_hint("give the candidate less scratch");
   return environment_error(fmt::format("the buffers need more than the {} that a worker may use",
                                        with_binary_prefix(worker_->shared().bytes())))
       .with_hint("choose a smaller workload, or raise the memory limit");
@@ -117,7 +123,7 @@ Error WorkerSession::too_large() const {
 Result<WorkerSession::Slots> WorkerSession::lay_out(const std::vector<Buffer>& buffers) const {
   Slots slots;
   for (const Buffer& buffer : buffers) {
-    if (buffer.bytes > worker_->shared().bytes()) return too_large();
+    if (buffer.bytes > worker_->shared().bytes()) return too_large(buffer.role);
     Slot slot;
     slot.buffer = buffer;
     slot.allocated = has_guards() ? buffer.bytes + 2 * kGuardBytes + kDriftBytes : buffer.bytes;
@@ -168,7 +174,7 @@ Result<void> WorkerSession::replace(Slots& held, Slots wanted) {
     request["spacer"] = kPage * (1 + generator_.below(kLargestSpacer / kPage));
   }
   BURNISH_TRY(worker_->ask(request, {}, moving_deadline(bytes), "allocating the buffers"));
-  if (!fits) return too_large();
+  if (!fits) return too_large(&held == &scratch_ ? Buffer::Role::scratch : Buffer::Role::in);
   held = std::move(wanted);
   assign_shared_memory();
   return {};

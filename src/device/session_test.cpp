@@ -182,6 +182,23 @@ TEST_F(Saxpy, ArgumentsThatDoNotFitAreNamed) {
   expect_right(*result);
 }
 
+TEST_F(PoclTest, TooMuchScratchIsTheCandidatesFault) {
+  auto session = open(opencl_source("__kernel void one(__global float* s) { s[0] = 1; }"));
+  ASSERT_TRUE(session.has_value()) << session.error().to_string();
+  ASSERT_TRUE((*session)->prepare({{"out", 256, Buffer::Role::out}}).has_value());
+  LaunchPlan plan = one_launch("one", 1, 1, {pointer("tmp")});
+  plan.scratch.push_back({"tmp", std::uint64_t{1} << 40, Buffer::Role::scratch});
+  RunRequest request;
+  request.plan = &plan;
+  const Result<RunResult> result = (*session)->run(request);
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().kind, ErrorKind::refused) << result.error().to_string();
+  EXPECT_NE(result.error().message.find("scratch"), std::string::npos);
+  // The session goes on.
+  plan.scratch[0].bytes = 256;
+  EXPECT_TRUE((*session)->run(request).has_value());
+}
+
 TEST_F(PoclTest, SeveralLaunchesShareScratch) {
   const char* text = R"(
     __kernel void first(__global float* scratch) { scratch[get_global_id(0)] = get_global_id(0); }

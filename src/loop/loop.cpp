@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -31,7 +32,8 @@ std::string label(int version) { return fmt::format("v{}", version); }
 
 /// The candidate's own files as a commit takes them.
 std::vector<std::string> candidate_paths(const workspace::TaskSpec& task) {
-  std::vector<std::string> paths = {task.kernel_file, task.launch_file};
+  std::vector<std::string> paths = {task.kernel_file};
+  if (!task.launch_file.empty()) paths.push_back(task.launch_file);
   paths.insert(paths.end(), task.also.begin(), task.also.end());
   return paths;
 }
@@ -96,6 +98,12 @@ Result<std::optional<double>> utilization_of(const measure::Task& task, const Re
   return std::optional(weighted_geometric_mean(values));
 }
 
+Error no_record(int version) {
+  return bad_input("the record is missing")
+      .at({record_path(version), 0, 0})
+      .with_hint(fmt::format("put it back: git checkout HEAD -- {}", record_path(version)));
+}
+
 const Record* find_record(const std::vector<Record>& records, int version) {
   for (const auto& record : records)
     if (record.number == version) return &record;
@@ -111,13 +119,20 @@ class Evaluations : public agent::Evaluator {
       : loop_(loop),
         tools_(tools),
         version_(version),
-        task_(judged_task(loop.workspace_.task(), loop.reference_)) {}
+        task_(judged_task(loop.workspace_.task(), loop.reference_)),
+        begin_(loop.workspace_.world().clock.steady()) {}
 
   Result<agent::Trial> evaluate(const Files& files,
                                 const workspace::Configuration& configuration) override {
     agent::Trial trial;
     trial.configuration = configuration;
-    BURNISH_TRY(measure(files, trial));
+    const std::chrono::duration<double> spent = loop_.workspace_.world().clock.steady() - begin_;
+    const double budget = loop_.workspace_.task().agent_budget_seconds;
+    // The first is the incumbent's, without which nothing can be chosen.
+    if (count_ > 0 && budget > 0 && spent.count() > budget)
+      trial.status = "not measured: agent.budget_seconds is used up";
+    else
+      BURNISH_TRY(measure(files, trial));
     ++count_;
     Json line = {{"trial", count_}, {"status", trial.status}};
     line["configuration"] = Json::object();
@@ -174,6 +189,7 @@ class Evaluations : public agent::Evaluator {
   Tools& tools_;
   int version_;
   measure::Task task_;
+  std::chrono::nanoseconds begin_;
   int count_ = 0;
 };
 
@@ -194,8 +210,50 @@ Result<State> Loop::state() const {
   return state_of(journal);
 }
 
+Result<Files> Loop::incumbent_files(const State& state) const {
+  BURNISH_TRY_ASSIGN(const auto commit, workspace_.commit_of(state.incumbent));
+  if (!commit)
+    return bad_input(fmt::format("HEAD has no commit of v{}: another commit is checked out, or "
+                                 "its history was rewritten",
+                                 state.incumbent))
+        .at({workspace_.folder().string()})
+        .with_hint("check out the branch that has it; `git reflog` names what was checked out");
+  return workspace_.candidate_at(*commit);
+}
+
+Result<void> Loop::require_incumbent(const State& state) const {
+  BURNISH_TRY_ASSIGN(const Files incumbent, incumbent_files(state));
+  BURNISH_TRY_ASSIGN(const Files files, workspace_.candidate());
+  std::vector<std::string> changed;
+  // Attributes of a user's repository may turn line ends on their way into git.
+  const auto plain = [](const std::string& text) { return replace_all(text, "\r\n", "\n"); };
+  for (const auto& [name, text] : files)
+    if (plain(incumbent.at(name)) != plain(text)) changed.push_back(name);
+  if (changed.empty()) return {};
+  return refused(fmt::format("{} differs from v{}, and no plan covers the change",
+                             join(changed, ", "), state.incumbent))
+      .at({(workspace_.folder() / changed.front()).string()})
+      .with_hint(fmt::format("put it back with `git checkout HEAD -- {}`, or have it judged: "
+                             "`burnish plan --template`, `burnish plan --check FILE`, "
+                             "`burnish implement`, `burnish gate`",
+                             join(changed, " ")));
+}
+
 Result<std::string> Loop::recover() {
   BURNISH_TRY_ASSIGN(State state, this->state());
+  BURNISH_TRY_ASSIGN(const auto journal, workspace_.journal());
+  BURNISH_TRY_ASSIGN(const auto newest, workspace_.newest_commit());
+  const bool known = std::any_of(journal.begin(), journal.end(), [&](const Entry& entry) {
+    return entry.version >= newest.value_or(0);
+  });
+  if (newest && !known)
+    return bad_input(
+               fmt::format("git has a commit of v{}, and the journal ends before it", *newest))
+        .at({".burnish/journal.jsonl", static_cast<int>(journal.size()), 1})
+        .with_hint(
+            "lines at its end are lost, and the next version would take a number again: restore "
+            "the journal from a copy, or go on from the records in a new workspace with `burnish "
+            "import`");
   std::string recovered;
   if (state.unfinished) {
     BURNISH_TRY_ASSIGN(recovered, recover_transition(state));
@@ -257,12 +315,6 @@ Result<void> Loop::undo_enabler(const State::Enabler& enabler, const std::string
 Result<std::string> Loop::recover_transition(const State& state) {
   const Entry entry = *state.unfinished;
   auto& files = workspace_.world().files;
-  for (const char* lock : {".git/index.lock", ".git/HEAD.lock", ".git/config.lock"})
-    BURNISH_TRY(files.remove_all(workspace_.folder() / lock));
-  for (const auto& name : files.list(workspace_.folder() / ".git/refs/heads"))
-    if (name.ends_with(".lock"))
-      BURNISH_TRY(files.remove_all(workspace_.folder() / ".git/refs/heads" / name));
-
   const bool commits = entry.event == "baseline" || entry.event == "commit" ||
                        entry.event == "restore" || entry.event == "undo";
   if (commits) {
@@ -271,7 +323,9 @@ Result<std::string> Loop::recover_transition(const State& state) {
     const auto detail = Json::parse(entry.detail_text, nullptr, false);
     const std::string earlier = detail.is_object() ? detail.value("commit", "") : "";
     if (commit && *commit != earlier) {
-      BURNISH_TRY(workspace_.restore());
+      // The candidate was written before the commit; what differs from it now is the user's.
+      BURNISH_TRY(workspace_.restore(workspace::Restore::texts));
+      BURNISH_TRY(workspace_.unstage());
       BURNISH_TRY(workspace_.append(entry.event, Phase::done, entry.version, detail));
       return fmt::format("`{}` of v{} had been cut off after its commit: finished it", entry.event,
                          entry.version);
@@ -280,15 +334,24 @@ Result<std::string> Loop::recover_transition(const State& state) {
   if (entry.event == "baseline") {
     BURNISH_TRY(files.remove_all(workspace_.folder() / record_path(entry.version)));
     BURNISH_TRY(files.remove_all(workspace_.folder() / "baseline_report.md"));
-    BURNISH_TRY(workspace_.restore());
+    // The kernel stays: until v0 is committed it is the user's, and may be of no commit.
+    BURNISH_TRY(workspace_.restore(workspace::Restore::texts));
   } else if (entry.event == "profile") {
-    BURNISH_TRY(files.remove_all(workspace_.profile_folder(entry.version)));
+    // What the gate and the trials of the version left there stays.
+    for (const char* name : {"evidence.json", "summary.txt"})
+      BURNISH_TRY(files.remove_all(workspace_.profile_folder(entry.version) / name));
   } else if (entry.event == "plan") {
     BURNISH_TRY(files.remove_all(workspace_.folder() / plan_path(entry.version)));
   } else if (entry.event == "implement") {
     BURNISH_TRY_ASSIGN(const auto commit, workspace_.commit_of(state.incumbent));
     if (commit) {
       BURNISH_TRY_ASSIGN(const Files incumbent, workspace_.candidate_at(*commit));
+      // It may be what somebody wrote there since.
+      if (const auto found = workspace_.candidate())
+        for (const auto& [name, text] : *found)
+          if (incumbent.at(name) != text)
+            BURNISH_TRY(
+                files.write(workspace_.profile_folder(entry.version) / "put-aside" / name, text));
       BURNISH_TRY(workspace_.put_candidate(incumbent));
     }
   } else if (entry.event == "undo") {
@@ -368,8 +431,13 @@ Result<void> Loop::baseline(Tools& tools, AllowWeak allow) {
   BURNISH_TRY(workspace_.put_text("baseline_report.md",
                                   baseline_report(spec, record, verification, bench, roofs)));
   BURNISH_TRY(write_readme(tools));
-  BURNISH_TRY(workspace_.commit(commit_subject(record, "baseline kernel"), "", version,
-                                {record_path(version), "baseline_report.md", "README.md"}));
+  // With what was judged and by what, which may have been edited since `init`.
+  auto paths = candidate_paths(spec);
+  for (const std::string& path :
+       {std::string("burnish.toml"), spec.reference_file, record_path(version),
+        std::string("baseline_report.md"), std::string("README.md")})
+    paths.push_back(path);
+  BURNISH_TRY(workspace_.commit(commit_subject(record, "baseline kernel"), "", version, paths));
   return workspace_.append("baseline", Phase::done, version, Json::object());
 }
 
@@ -378,8 +446,8 @@ Result<evidence::KernelEvidence> Loop::profile(Tools& tools) {
   const auto& spec = workspace_.task();
   BURNISH_TRY(require(state, Stage::profile, spec));
   tools.observer.stage(Stage::profile, state.incumbent);
+  BURNISH_TRY_ASSIGN(const Files files, incumbent_files(state));
   BURNISH_TRY(workspace_.append("profile", Phase::begin, state.incumbent, Json::object()));
-  BURNISH_TRY_ASSIGN(const Files files, workspace_.candidate());
   BURNISH_TRY_ASSIGN(const auto candidate, judged_candidate(spec, files, label(state.incumbent),
                                                             tools.device.info().arch));
   const measure::Task task = judged_task(spec, reference_);
@@ -413,7 +481,7 @@ Result<agent::Situation> Loop::situation(Tools& tools, const State& state,
   const auto& spec = workspace_.task();
   const fs::path file = workspace_.profile_folder(state.incumbent) / "evidence.json";
   BURNISH_TRY_ASSIGN(const std::string text, real_file_system().read(file));
-  BURNISH_TRY_ASSIGN(Files files, workspace_.candidate());
+  BURNISH_TRY_ASSIGN(Files files, incumbent_files(state));
   BURNISH_TRY_ASSIGN(const auto launch, workspace_.launch(files));
 
   agent::Situation situation{spec,
@@ -504,6 +572,7 @@ Result<void> Loop::implement(Tools& tools, agent::Agent& agent) {
   BURNISH_TRY_ASSIGN(const State state, this->state());
   const auto& spec = workspace_.task();
   BURNISH_TRY(require(state, Stage::implement, spec));
+  BURNISH_TRY(require_incumbent(state));
   BURNISH_TRY_ASSIGN(const Plan plan, read_plan(workspace_, state.version));
   tools.observer.stage(Stage::implement, state.version);
   BURNISH_TRY(
@@ -531,7 +600,6 @@ Result<void> Loop::accept_change(Tools& tools) {
   BURNISH_TRY(require(state, Stage::implement, spec));
   BURNISH_TRY_ASSIGN(const auto changed, workspace_.changed_files(workspace_.folder()));
   const auto own = candidate_paths(spec);
-  bool any = false;
   for (const auto& name : changed) {
     if (name.starts_with("plans/") || name.starts_with("memory/") || name.starts_with("reports/") ||
         name == "README.md")
@@ -539,14 +607,15 @@ Result<void> Loop::accept_change(Tools& tools) {
     if (std::find(own.begin(), own.end(), name) == own.end())
       return refused("the change touches " + name + ", which is not the candidate's")
           .with_hint("only " + join(own, ", ") + " may differ; put the rest back");
-    any = true;
   }
-  if (!any)
+  BURNISH_TRY_ASSIGN(const Files files, workspace_.candidate());
+  // Not by what git says: who made the change may have committed it.
+  BURNISH_TRY_ASSIGN(const Files incumbent, incumbent_files(state));
+  if (files == incumbent)
     return refused("nothing was changed: the kernel is that of v" + std::to_string(state.incumbent))
         .with_hint(fmt::format("make the change of plans/v{}_plan.md in {}", state.version,
                                join(own, ", ")));
   tools.observer.stage(Stage::implement, state.version);
-  BURNISH_TRY_ASSIGN(const Files files, workspace_.candidate());
   return workspace_.append("implement", Phase::done, state.version,
                            {{"hash", workspace_.artefact_hash(files)}});
 }
@@ -558,22 +627,17 @@ Result<Record> Loop::gate(Tools& tools) {
   const int version = state.version;
   BURNISH_TRY_ASSIGN(const Plan plan, read_plan(workspace_, version));
   BURNISH_TRY_ASSIGN(const Files candidate, workspace_.candidate());
-  BURNISH_TRY_ASSIGN(const auto commit, workspace_.commit_of(state.incumbent));
-  if (!commit)
-    return bad_input(
-               fmt::format("git has no commit of v{}: its history was rewritten", state.incumbent))
-        .at({workspace_.folder().string()});
-  BURNISH_TRY_ASSIGN(const Files incumbent, workspace_.candidate_at(*commit));
+  BURNISH_TRY_ASSIGN(const Files incumbent, incumbent_files(state));
   BURNISH_TRY_ASSIGN(const auto records, workspace_.records());
   const Record* parent = find_record(records, state.incumbent);
-  if (parent == nullptr)
-    return bad_input(fmt::format("memory/v{}.json is missing", state.incumbent))
-        .at({workspace_.folder().string()});
+  if (parent == nullptr) return no_record(state.incumbent);
 
   tools.observer.stage(Stage::gate, version);
   BURNISH_TRY(workspace_.append("gate", Phase::begin, version, Json::object()));
   const measure::Task task = judged_task(spec, reference_);
   const fs::path folder = workspace_.profile_folder(version);
+  for (const auto& [name, text] : candidate)
+    BURNISH_TRY(workspace_.world().files.write(folder / "candidate" / name, text));
   BURNISH_TRY_ASSIGN(
       const Judgement judgement,
       judge(workspace_, tools, task,
@@ -669,9 +733,18 @@ Result<Shift> Loop::commit(Tools& tools) {
   BURNISH_TRY_ASSIGN(const Plan plan, read_plan(workspace_, version));
   tools.observer.stage(Stage::commit, version);
   const std::string& reason = record.quality_gate.failure_reason;
+  // A record may be made stricter by a person; nobody but the gate lets a kernel pass.
+  if (record.quality_gate.result == "PASS" &&
+      (state.judged != "PASS" || record.artefact_hash != state.judged_hash))
+    return refused(fmt::format("{} says PASS, and the gate said {}{}", record_path(version),
+                               state.judged, state.judged == "PASS" ? " of other files" : ""))
+        .at({(workspace_.folder() / record_path(version)).string()})
+        .with_hint(fmt::format("the record was edited: put quality_gate.result back to {} and "
+                               "artefact_hash to {}",
+                               state.judged, state.judged_hash));
   if (record.quality_gate.result == "PASS") {
     BURNISH_TRY_ASSIGN(const Files files, workspace_.candidate());
-    if (workspace_.artefact_hash(files) != record.artefact_hash)
+    if (workspace_.artefact_hash(files) != state.judged_hash)
       return refused(fmt::format("the kernel differs from the one that was judged as v{}", version))
           .at({(workspace_.folder() / spec.kernel_file).string()})
           .with_hint("put the judged files back; what the gate saw is what is kept");
@@ -687,19 +760,31 @@ Result<Shift> Loop::commit(Tools& tools) {
     BURNISH_TRY(settle(tools));
     return Shift::accepted;
   }
+  // What was tried is kept beside its profile since the gate; the working tree goes back. What was
+  // written there in the meantime is nobody's but the user's.
+  BURNISH_TRY_ASSIGN(const Files incumbent, incumbent_files(state));
+  const fs::path tried = workspace_.profile_folder(version) / "candidate";
+  for (const auto& name : candidate_paths(spec)) {
+    auto& files = workspace_.world().files;
+    if (!files.exists(workspace_.folder() / name) || !files.exists(tried / name)) continue;
+    BURNISH_TRY_ASSIGN(const std::string here, files.read(workspace_.folder() / name));
+    BURNISH_TRY_ASSIGN(const std::string there, files.read(tried / name));
+    if (here != there && here != incumbent.at(name))
+      return refused(fmt::format("{} differs from the one that was judged as v{}, and would be "
+                                 "lost when v{} is put back",
+                                 name, version, state.incumbent))
+          .at({(workspace_.folder() / name).string()})
+          .with_hint(fmt::format("keep yours elsewhere, and put the judged file back: cp "
+                                 "profiles/v{0}/candidate/{1} {1}",
+                                 version, name));
+  }
   BURNISH_TRY(workspace_.append("restore", Phase::begin, version, {{"reason", reason}}));
-  BURNISH_TRY_ASSIGN(const auto commit, workspace_.commit_of(state.incumbent));
-  if (!commit) return bad_input(fmt::format("git has no commit of v{}", state.incumbent));
-  BURNISH_TRY_ASSIGN(const Files incumbent, workspace_.candidate_at(*commit));
-  // What was tried is kept beside its profile; the working tree goes back.
-  BURNISH_TRY_ASSIGN(const Files tried, workspace_.candidate());
-  for (const auto& [name, text] : tried)
-    BURNISH_TRY(workspace_.world().files.write(
-        workspace_.profile_folder(version) / "candidate" / name, text));
   BURNISH_TRY(workspace_.put_candidate(incumbent));
+  auto paths = candidate_paths(spec);  // HEAD has the rejected one where its maker committed it
+  for (auto& path : generated_paths(version)) paths.push_back(std::move(path));
   BURNISH_TRY(
       workspace_.commit(fmt::format("V{0}: revert V{0} ({1})", version, first_line(reason, 120)),
-                        plan.action, version, generated_paths(version)));
+                        plan.action, version, paths));
   BURNISH_TRY(workspace_.append("restore", Phase::done, version, {{"reason", reason}}));
   BURNISH_TRY(settle(tools));
   return Shift::rejected;
@@ -731,7 +816,7 @@ Result<std::string> Loop::stop_condition(Tools& tools, int max_iterations) const
   const auto& spec = workspace_.task();
   BURNISH_TRY_ASSIGN(const auto records, workspace_.records());
   const Record* best = find_record(records, state.incumbent);
-  if (best == nullptr) return std::string();
+  if (best == nullptr) return no_record(state.incumbent);
   const measure::Task task = judged_task(spec, reference_);
   const auto& stop = spec.stop;
   std::vector<std::string> reached;
@@ -825,11 +910,13 @@ Result<Summary> Loop::run(Tools& tools, agent::Agent& agent, int max_iterations,
           BURNISH_TRY(stop(reason));
           break;
         }
+        BURNISH_TRY(require_incumbent(state));
         BURNISH_TRY_ASSIGN(const auto plan, this->plan(tools, agent));
         if (plan) {
           tools.observer.note(
               fmt::format("{}: {} (at most {:.2f}×)", plan->category, plan->action, plan->bound));
-        } else if (until == Until::goal && !state.restarted && state.since_gain > 0) {
+        } else if (until == Until::goal && agent.can_restart() && !state.restarted &&
+                   state.since_gain > 0) {
           BURNISH_TRY_ASSIGN(const auto masked, partial_restart(tools));
           tools.observer.note(fmt::format("no new direction; masked {} records and starting afresh",
                                           masked.size()));
@@ -838,7 +925,7 @@ Result<Summary> Loop::run(Tools& tools, agent::Agent& agent, int max_iterations,
               undo_enabler(*state.enabler, "no gain followed before the directions ran out"));
           tools.observer.note(
               fmt::format("no gain followed the enabler v{}: undid it", state.enabler->version));
-        } else if (until == Until::end) {
+        } else if (until == Until::end || !agent.can_restart()) {
           BURNISH_TRY(stop("the story is told: no step is left"));
         } else {
           BURNISH_TRY(stop("the end of the road: no finding that this agent can answer is left"));

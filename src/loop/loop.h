@@ -125,6 +125,10 @@ class Loop {
   Result<std::string> undo_spent_enabler(const State& state);
   Result<agent::Situation> situation(Tools& tools, const State& state,
                                      const std::vector<workspace::Record>& records) const;
+  Result<workspace::Files> incumbent_files(const State& state) const;
+  /// Refused when the candidate in the working tree is not the incumbent: somebody's change that no
+  /// plan covers would be taken for the agent's, or be lost.
+  Result<void> require_incumbent(const State& state) const;
   /// With the reference folders, and with how cards fared here and in the shared store.
   Result<agent::Situation> planning_situation(Tools& tools, const State& state) const;
   /// What is due once a version is kept or put back.

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "knowledge/outcomes.h"
 #include "loop/outcomes.h"
 #include "loop/testing.h"
@@ -200,6 +201,288 @@ TEST(Loop, RefusesToCommitWhatWasNotJudged) {
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("differs from the one that was judged"),
             std::string::npos);
+}
+
+/// To the gate with the tuner's first change.
+void to_the_gate(Loop& loop, Tools& tools) {
+  auto tuner = agent::make_tuner();
+  ASSERT_TRUE(loop.baseline(tools, Loop::AllowWeak::no));
+  ASSERT_TRUE(loop.profile(tools));
+  ASSERT_TRUE(loop.plan(tools, *tuner));
+  ASSERT_TRUE(loop.implement(tools, *tuner));
+}
+
+TEST(Loop, LetsNoEditedRecordPass) {
+  Scene scene;
+  scene.create();
+  auto loop = open(scene);
+  auto tools = scene.tools();
+  to_the_gate(*loop, tools);
+  scene.device.wrong = true;
+  auto record = loop->gate(tools);
+  ASSERT_TRUE(record) << record.error().to_string();
+  ASSERT_EQ(record->quality_gate.result, "FAIL");
+  record->quality_gate.result = "PASS";
+  ASSERT_TRUE(loop->workspace().change_records({*record}, "Say that it passed"));
+  const auto refused = loop->commit(tools);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "memory/v1.json says PASS, and the gate said FAIL");
+  EXPECT_EQ(loop->state()->next, Stage::commit);
+  // A stricter word than the gate's is a person's to say.
+  record->quality_gate.result = "FAIL";
+  ASSERT_TRUE(loop->workspace().change_records({*record}, "Say what the gate said"));
+  EXPECT_EQ(loop->commit(tools).value(), Shift::rejected);
+}
+
+TEST(Loop, CommitsTheBaselineAsItWasJudged) {
+  Scene scene;
+  scene.create();
+  const std::string mine = "scale kernel, edited after init\n";
+  ASSERT_TRUE(real_file_system().write(scene.workspace() / "kernel.cl", mine));
+  auto loop = open(scene);
+  auto tools = scene.tools();
+  ASSERT_TRUE(loop->baseline(tools, Loop::AllowWeak::no));
+  EXPECT_TRUE(loop->workspace().clean().value());
+  const auto commit = loop->workspace().commit_of(0).value();
+  ASSERT_TRUE(commit);
+  EXPECT_EQ(loop->workspace().candidate_at(*commit)->at("kernel.cl"), mine);
+}
+
+TEST(Loop, KeepsTheKernelWhenABaselineIsCutOff) {
+  Scene scene;
+  scene.create();
+  const std::string mine = "scale kernel, edited after init\n";
+  ASSERT_TRUE(real_file_system().write(scene.workspace() / "kernel.cl", mine));
+  auto loop = open(scene);
+  ASSERT_TRUE(loop->workspace().append("baseline", workspace::Entry::Phase::begin, 0, {}));
+  loop.reset();
+  loop = open(scene);
+  EXPECT_EQ(loop->state()->next, Stage::baseline);
+  EXPECT_EQ(loop->workspace().candidate()->at("kernel.cl"), mine);
+}
+
+TEST(Loop, TakesNobodysChangeForTheAgents) {
+  Scene scene;
+  scene.create();
+  auto loop = open(scene);
+  auto tools = scene.tools();
+  auto tuner = agent::make_tuner();
+  ASSERT_TRUE(loop->baseline(tools, Loop::AllowWeak::no));
+  const std::string mine = "scale kernel, my idea\n";
+  ASSERT_TRUE(real_file_system().write(scene.workspace() / "kernel.cl", mine));
+  auto refused = loop->run(tools, *tuner, 0);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::refused);
+  EXPECT_EQ(refused.error().message, "kernel.cl differs from v0, and no plan covers the change");
+  EXPECT_EQ(loop->workspace().candidate()->at("kernel.cl"), mine);
+  EXPECT_EQ(loop->state()->next, Stage::plan);
+  // A plan rests on the incumbent, whatever stands in the working tree.
+  ASSERT_TRUE(loop->plan(tools, *tuner));
+  EXPECT_FALSE(loop->implement(tools, *tuner));
+  EXPECT_TRUE(loop->accept_change(tools));
+  const auto record = loop->gate(tools);
+  ASSERT_TRUE(record) << record.error().to_string();
+  EXPECT_EQ(record->optimization.parameters.at("base"), loop->workspace().record(0)->artefact_hash);
+}
+
+TEST(Loop, LosesNothingThatWasWrittenAfterARejection) {
+  Scene scene;
+  scene.create();
+  auto loop = open(scene);
+  auto tools = scene.tools();
+  to_the_gate(*loop, tools);
+  scene.device.wrong = true;
+  ASSERT_EQ(loop->gate(tools)->quality_gate.result, "FAIL");
+  const auto judged = loop->workspace().candidate().value();
+  const fs::path kernel = scene.workspace() / "kernel.cl";
+  ASSERT_TRUE(real_file_system().write(kernel, "scale kernel, mended\n"));
+  const auto refused = loop->commit(tools);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().hint.find("profiles/v1/candidate/kernel.cl"), std::string::npos);
+  EXPECT_EQ(real_file_system().read(kernel).value(), "scale kernel, mended\n");
+  // Without the kernel there is nothing to lose.
+  fs::remove(kernel);
+  EXPECT_EQ(loop->commit(tools).value(), Shift::rejected);
+  EXPECT_TRUE(loop->workspace().clean().value());
+  const auto kept = files_of(loop->workspace(), "v1");
+  ASSERT_TRUE(kept) << kept.error().to_string();
+  EXPECT_EQ(*kept, judged);
+}
+
+TEST(Loop, GoesOnWhereItWasStopped) {
+  Scene scene;
+  scene.create();
+  auto loop = open(scene);
+  auto tools = scene.tools();
+  ASSERT_TRUE(loop->stop("before all"));
+  ASSERT_TRUE(loop->stop("again"));
+  ASSERT_TRUE(loop->resume());
+  EXPECT_EQ(loop->state()->next, Stage::baseline);
+  to_the_gate(*loop, tools);
+  ASSERT_TRUE(loop->stop("lunch"));
+  ASSERT_TRUE(loop->resume());
+  // The kernel in the working tree is v1's: to profile it as v0 would tell of the wrong one.
+  EXPECT_EQ(loop->state()->next, Stage::gate);
+  EXPECT_EQ(loop->state()->version, 1);
+  ASSERT_TRUE(loop->gate(tools));
+  ASSERT_TRUE(loop->stop("night"));
+  ASSERT_TRUE(loop->resume());
+  EXPECT_EQ(loop->commit(tools).value(), Shift::accepted);
+}
+
+TEST(Loop, KeepsWhatTheGateLeftWhenAProfileIsCutOff) {
+  Scene scene;
+  scene.create();
+  auto loop = open(scene);
+  auto tools = scene.tools();
+  to_the_gate(*loop, tools);
+  ASSERT_TRUE(loop->gate(tools));
+  ASSERT_EQ(loop->commit(tools).value(), Shift::accepted);
+  const fs::path folder = loop->workspace().profile_folder(1);
+  ASSERT_TRUE(real_file_system().write(folder / "evidence.json", "{}"));
+  ASSERT_TRUE(loop->workspace().append("profile", workspace::Entry::Phase::begin, 1, {}));
+  loop.reset();
+  loop = open(scene);
+  EXPECT_EQ(loop->state()->next, Stage::profile);
+  EXPECT_FALSE(fs::exists(folder / "evidence.json"));
+  EXPECT_TRUE(fs::exists(folder / "gate.json"));
+  EXPECT_TRUE(fs::exists(folder / "trials.jsonl"));
+}
+
+TEST(Loop, RefusesAJournalThatEndsBeforeTheHistory) {
+  Scene scene;
+  scene.create();
+  auto loop = open(scene);
+  auto tools = scene.tools();
+  ASSERT_TRUE(loop->baseline(tools, Loop::AllowWeak::no));
+  const fs::path journal = scene.workspace() / ".burnish/journal.jsonl";
+  const std::string before = real_file_system().read(journal).value();
+  auto tuner = agent::make_tuner();
+  ASSERT_TRUE(loop->run(tools, *tuner, 1));
+  const std::string whole = real_file_system().read(journal).value();
+  loop.reset();
+  // A copy from before v1 was put in its place: the next version would be a second v1.
+  ASSERT_TRUE(real_file_system().write(journal, before));
+  std::string report;
+  const auto refused = Loop::open(scene.workspace(), {}, report);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("a commit of v1"), std::string::npos);
+  ASSERT_TRUE(real_file_system().write(journal, whole));
+  EXPECT_TRUE(open(scene));
+}
+
+TEST(Loop, SaysThatTheIncumbentsRecordIsMissing) {
+  Scene scene;
+  scene.create();
+  auto loop = open(scene);
+  auto tools = scene.tools();
+  auto tuner = agent::make_tuner();
+  ASSERT_TRUE(loop->baseline(tools, Loop::AllowWeak::no));
+  fs::remove(scene.workspace() / "memory/v0.json");
+  const auto refused = loop->run(tools, *tuner, 1);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().hint.find("git checkout HEAD -- memory/v0.json"), std::string::npos);
+  EXPECT_NE(loop->state()->next, Stage::implement);
+}
+
+TEST(Loop, GivesNoOtherKernelForOneWhoseFilesAreGone) {
+  Scene scene;
+  scene.create();
+  auto loop = open(scene);
+  auto tools = scene.tools();
+  to_the_gate(*loop, tools);
+  scene.device.wrong = true;
+  ASSERT_TRUE(loop->gate(tools));
+  ASSERT_EQ(loop->commit(tools).value(), Shift::rejected);
+  EXPECT_TRUE(files_of(loop->workspace(), "v1"));
+  fs::remove_all(scene.workspace() / "profiles");
+  EXPECT_TRUE(files_of(loop->workspace(), "v0"));
+  const auto gone = files_of(loop->workspace(), "v1");
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().message, "v1 was put back, and its files are gone");
+}
+
+TEST(Loop, TellsAStoryOnce) {
+  Scene scene;
+  scene.create();
+  const std::string plan =
+      "+++\nversion = 1\nparent = 0\ncategory = \"algorithm\"\naction = \"rename\"\nfindings = "
+      "[\"narrow\"]\nexpected = \"nothing\"\n[[search]]\nsource = \"card:tile-for-cache\"\nquery "
+      "= \"q\"\nfinding = \"f\"\n+++\n";
+  ASSERT_TRUE(real_file_system().write(scene.folder() / "story/01-slow/plan.md", plan));
+  ASSERT_TRUE(real_file_system().write(scene.folder() / "story/01-slow/kernel.cl",
+                                       "scale kernel, named\n"));
+  auto loop = open(scene);
+  auto tools = scene.tools();
+  auto replay = agent::make_replay(scene.folder() / "story", {});
+  ASSERT_TRUE(replay) << replay.error().to_string();
+  const auto summary = loop->run(tools, **replay, 0);
+  ASSERT_TRUE(summary) << summary.error().to_string();
+  // Its rejection masks no record: the story would lose its place and tell the step again.
+  ASSERT_EQ(summary->iterations.size(), 1u);
+  EXPECT_EQ(summary->iterations[0].gate, "FAIL");
+  EXPECT_EQ(summary->stop_reason, "the story is told: no step is left");
+}
+
+TEST(Loop, JudgesAChangeThatItsMakerCommitted) {
+  Scene scene;
+  scene.create();
+  auto loop = open(scene);
+  auto tools = scene.tools();
+  auto tuner = agent::make_tuner();
+  ASSERT_TRUE(loop->baseline(tools, Loop::AllowWeak::no));
+  ASSERT_TRUE(loop->profile(tools));
+  ASSERT_TRUE(loop->plan(tools, *tuner));
+  const auto v0 = loop->workspace().candidate().value();
+  ASSERT_TRUE(
+      real_file_system().write(scene.workspace() / "kernel.cl", "scale kernel, no faster\n"));
+  ASSERT_TRUE(loop->workspace().commit("My change", "", -1, {"kernel.cl"}));
+  const auto accepted = loop->accept_change(tools);
+  ASSERT_TRUE(accepted) << accepted.error().to_string();
+  ASSERT_EQ(loop->gate(tools)->quality_gate.result, "FAIL");
+  ASSERT_EQ(loop->commit(tools).value(), Shift::rejected);
+  EXPECT_EQ(loop->workspace().candidate().value(), v0);
+  EXPECT_TRUE(loop->workspace().clean().value());
+}
+
+TEST(Loop, EndsASearchWhenTheAgentsTimeIsUp) {
+  Scene scene;
+  auto& files = real_file_system();
+  const fs::path task = scene.folder() / "task/burnish.toml";
+  ASSERT_TRUE(files.write(task, files.read(task).value() + "[agent]\nbudget_seconds = 0.000001\n"));
+  scene.create();
+  auto loop = open(scene);
+  auto tools = scene.tools();
+  to_the_gate(*loop, tools);
+  const auto trials = files.read(loop->workspace().profile_folder(1) / "trials.jsonl");
+  ASSERT_TRUE(trials) << trials.error().to_string();
+  const auto lines = split(trim(*trials), '\n');
+  ASSERT_EQ(lines.size(), 3u) << *trials;
+  EXPECT_TRUE(contains(lines[0], "\"ok\"")) << *trials;
+  for (std::size_t i = 1; i < lines.size(); ++i)
+    EXPECT_TRUE(contains(lines[i], "agent.budget_seconds is used up")) << *trials;
+}
+
+TEST(Loop, TellsTheIntervalOfTheVersionsThatLedToTheBest) {
+  Scene scene;
+  scene.create();
+  auto loop = open(scene);
+  auto tools = scene.tools();
+  auto tuner = agent::make_tuner();
+  const auto before = loop->run(tools, *tuner, 0);
+  ASSERT_TRUE(before) << before.error().to_string();
+  ASSERT_GT(before->speedup_interval.low, 5);
+  // A record of another tool, or one that was made by hand, is in no one's ancestry.
+  auto record = loop->workspace().record(1).value();
+  record.number = 77;
+  record.version = "v77";
+  record.parent = -1;
+  record.performance.interval = Interval{100, 200};
+  ASSERT_TRUE(loop->workspace().put_record(record));
+  const auto after = summarize(loop->workspace());
+  ASSERT_TRUE(after) << after.error().to_string();
+  EXPECT_EQ(after->speedup_interval.low, before->speedup_interval.low);
+  EXPECT_EQ(after->speedup_interval.high, before->speedup_interval.high);
 }
 
 TEST(Loop, RefusesAWeakTask) {

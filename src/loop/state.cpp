@@ -62,6 +62,7 @@ Result<State> state_of(const std::vector<Entry>& journal) {
     } else if (entry.event == "import") {
       // Versions that another tool made; the numbering goes on after them.
       highest = std::max(highest, entry.version);
+      state.version = highest + 1;
       state.next = Stage::baseline;
     } else if (entry.event == "baseline") {
       if (state.next != Stage::baseline) return out_of_order(entry, to_string(state.next));
@@ -85,6 +86,9 @@ Result<State> state_of(const std::vector<Entry>& journal) {
       highest = std::max(highest, entry.version);
       ++state.iterations;
       if (state.enabler) ++state.enabler->judged;
+      const auto detail = Json::parse(entry.detail_text, nullptr, false);
+      state.judged = detail.is_object() ? detail.value("result", "") : "";
+      state.judged_hash = detail.is_object() ? detail.value("hash", "") : "";
       state.next = Stage::commit;
     } else if (entry.event == "commit") {
       if (state.next != Stage::commit) return out_of_order(entry, to_string(state.next));
@@ -116,12 +120,15 @@ Result<State> state_of(const std::vector<Entry>& journal) {
     } else if (entry.event == "stop") {
       const auto detail = Json::parse(entry.detail_text, nullptr, false);
       state.stop_reason = detail.is_object() ? detail.value("reason", "") : "";
+      // A version in the making is not given up: the kernel in the working tree is its.
+      if (state.next != Stage::stopped)
+        state.resumes_at = state.next == Stage::plan ? Stage::profile : state.next;
       state.next = Stage::stopped;
     } else if (entry.event == "resume") {
       if (state.next != Stage::stopped) return out_of_order(entry, to_string(state.next));
       state.stop_reason.clear();
-      state.version = state.incumbent;
-      state.next = Stage::profile;
+      state.next = state.resumes_at;
+      if (state.next == Stage::profile) state.version = state.incumbent;
     } else {
       return out_of_order(entry, "a known event");
     }
@@ -135,7 +142,8 @@ std::vector<Todo> todo(const State& state, const workspace::TaskSpec& task) {
   switch (state.next) {
     case Stage::baseline:
       return {{"burnish baseline",
-               "v0 must be judged and timed before anything is changed",
+               fmt::format("v{} must be judged and timed before anything is changed",
+                           state.version),
                {"burnish.toml", task.kernel_file, task.launch_file}}};
     case Stage::profile:
       return {{"burnish profile",

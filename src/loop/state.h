@@ -31,6 +31,11 @@ struct State {
   };
   std::optional<Enabler> enabler;
   std::string stop_reason;
+  /// What the gate said of `version` and of which artefacts, while its commit is due. The record
+  /// says so too, but anybody may write there.
+  std::string judged, judged_hash;
+  /// While stopped: where it goes on.
+  Stage resumes_at = Stage::profile;
   /// A transition that was begun and neither done nor undone: the process died in it.
   std::optional<workspace::Entry> unfinished;
 };

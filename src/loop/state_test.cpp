@@ -53,6 +53,13 @@ TEST(State, FollowsAnIteration) {
   EXPECT_EQ(stopped->stop_reason, "enough");
 }
 
+TEST(State, NumbersOnFromWhatWasImported) {
+  const auto state = state_of(journal({{"init", 0}, {"import", 4}}));
+  ASSERT_TRUE(state) << state.error().to_string();
+  EXPECT_EQ(state->version, 5);
+  EXPECT_NE(todo(*state, {}).front().why.find("v5"), std::string::npos);
+}
+
 TEST(State, KnowsWhatWasCutOff) {
   const auto state =
       state_of(journal({{"init", 0}, {"baseline", 0}, {"profile", 0}, {">plan", 1}}));

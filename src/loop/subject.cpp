@@ -209,6 +209,13 @@ Result<workspace::Files> files_of(workspace::Workspace& workspace, const std::st
   BURNISH_TRY_ASSIGN(workspace::Files files, workspace.candidate_at(*commit));
   const fs::path tried = workspace.profile_folder(n) / "candidate";
   auto& system = workspace.world().files;
+  // The commit of a version that was put back has the kernel that took its place.
+  BURNISH_TRY_ASSIGN(const auto record, workspace.record(n));
+  const std::string& gate = record.quality_gate.result;
+  if (!gate.empty() && gate != "PASS" && !system.exists(tried))
+    return bad_input(fmt::format("v{} was put back, and its files are gone", n))
+        .at({tried.string()})
+        .with_hint("they do not travel with git: take profiles/ from where the workspace was made");
   for (auto& [name, text] : files)
     if (system.exists(tried / name)) {
       BURNISH_TRY_ASSIGN(text, system.read(tried / name));

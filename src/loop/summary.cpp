@@ -16,12 +16,16 @@ Result<Summary> summarize(const workspace::Workspace& workspace) {
   summary.task = workspace.task().name;
   summary.stop_reason = state.stop_reason;
   summary.best_version = state.incumbent;
+  // Until the baseline is, nothing is known to be best: an imported v0 was timed elsewhere.
+  const bool is_judged = std::any_of(journal.begin(), journal.end(), [](const auto& entry) {
+    return entry.event == "baseline" && entry.phase == workspace::Entry::Phase::done;
+  });
   for (const auto& record : records) {
     const auto& performance = record.performance;
     if (!performance.device.empty()) summary.device = performance.device;
     if (record.optimization.action_category == "baseline") {
       if (performance.latency_us) summary.baseline_seconds = *performance.latency_us * 1e-6;
-      if (record.number == state.incumbent) {
+      if (is_judged && record.number == state.incumbent) {
         summary.best_seconds = summary.baseline_seconds;
         summary.speedup = 1;
       }
@@ -36,21 +40,27 @@ Result<Summary> summarize(const workspace::Workspace& workspace) {
       iteration.ratio = performance.speedup_over_previous.value_or(1);
       iteration.interval = performance.interval.value_or(Interval{1, 1});
       iteration.findings = record.profile_evidence.findings;
-      if (record.quality_gate.result == "PASS" && performance.interval) {
-        summary.speedup_interval.low *= performance.interval->low;
-        summary.speedup_interval.high *= performance.interval->high;
-      }
       if (record.number == state.incumbent) {
         if (performance.latency_us) summary.best_seconds = *performance.latency_us * 1e-6;
         summary.speedup = performance.speedup_over_baseline;
       }
       summary.iterations.push_back(std::move(iteration));
     }
-    if (record.number == state.incumbent) {
+    if (is_judged && record.number == state.incumbent) {
       const double compute = performance.tflops_peak_utilization_pct.value_or(0);
       const double bandwidth = performance.bandwidth_peak_utilization_pct.value_or(0);
       if (compute > 0 || bandwidth > 0) summary.utilization = std::max(compute, bandwidth) / 100;
     }
+  }
+  // Of the versions that the best one came by; others may be of another tool, or were added by hand.
+  int at = state.incumbent;
+  for (auto record = records.rbegin(); record != records.rend(); ++record) {
+    if (record->number != at || record->optimization.action_category == "baseline") continue;
+    if (const auto& interval = record->performance.interval) {
+      summary.speedup_interval.low *= interval->low;
+      summary.speedup_interval.high *= interval->high;
+    }
+    at = record->parent;
   }
   return summary;
 }

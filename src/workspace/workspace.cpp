@@ -295,19 +295,22 @@ struct Workspace::State {
   /// We hold the workspace, so a lock of git's belongs to a git that is dying with its parent, or
   /// to one that is dead.
   Result<void> remove_git_locks() {
-    const std::vector<fs::path> locks = {
-        folder / ".git/index.lock", folder / ".git/HEAD.lock", folder / ".git/config.lock",
-        folder / ".git/packed-refs.lock", folder / ".git/refs/heads/main.lock"};
-    const auto any = [&] {
-      return std::any_of(locks.begin(), locks.end(),
-                         [&](const fs::path& file) { return world.files.exists(file); });
-    };
-    for (int waits = 0; waits < 20 && any(); ++waits)
+    for (int waits = 0; waits < 20 && !git_locks().empty(); ++waits)
       world.clock.sleep(std::chrono::milliseconds(50));
-    for (const fs::path& file : locks) {
-      if (world.files.exists(file)) BURNISH_TRY(world.files.remove_all(file));
-    }
+    for (const fs::path& file : git_locks()) BURNISH_TRY(world.files.remove_all(file));
     return {};
+  }
+
+  /// The branch may have any name, and slashes in it.
+  std::vector<fs::path> git_locks() const {
+    std::vector<fs::path> locks;
+    for (const char* name : {"index.lock", "HEAD.lock", "config.lock", "packed-refs.lock"})
+      if (world.files.exists(folder / ".git" / name)) locks.push_back(folder / ".git" / name);
+    std::error_code error;
+    for (fs::recursive_directory_iterator at(folder / ".git/refs/heads", error), end;
+         !error && at != end; at.increment(error))
+      if (at->path().extension() == ".lock") locks.push_back(at->path());
+    return locks;
   }
 
   /// The pending file holds the whole change; its first appearance is what makes the change count.
@@ -590,6 +593,11 @@ Result<std::optional<std::string>> Workspace::commit_of(int version) const {
   return std::optional<std::string>(at->second);
 }
 
+Result<std::optional<int>> Workspace::newest_commit() const {
+  BURNISH_TRY_ASSIGN(const auto* known, state_->commits());
+  return known->empty() ? std::optional<int>() : std::optional<int>(known->rbegin()->first);
+}
+
 Result<Files> Workspace::candidate_at(const std::string& commit) const {
   const std::vector<std::string> names = candidate_names(state_->task);
   BURNISH_TRY_ASSIGN(auto contents, state_->git.contents(commit, names));
@@ -603,9 +611,10 @@ Result<Files> Workspace::candidate_at(const std::string& commit) const {
   return files;
 }
 
-Result<void> Workspace::restore() {
+Result<void> Workspace::restore(Restore what) {
   BURNISH_TRY(state_->require_write("restore()"));
-  std::vector<std::string> paths = candidate_names(state_->task);
+  std::vector<std::string> paths;
+  if (what == Restore::all) paths = candidate_names(state_->task);
   paths.insert(paths.end(), {"memory", "plans", "reports", "README.md", "baseline_report.md"});
   BURNISH_TRY_ASSIGN(const auto changes, state_->git.changes(paths));
   std::vector<std::string> tracked;

@@ -41,6 +41,9 @@ std::string record_path(int version);
 std::string plan_path(int version);
 std::string report_path(int version);
 
+/// What Workspace::restore() puts back: all, or all but the candidate's files.
+enum class Restore { all, texts };
+
 /// A folder and git repository that holds one task, its kernel and its history. One process at a
 /// time holds it open for writing (`Access::write` takes the lock).
 class Workspace {
@@ -100,10 +103,12 @@ class Workspace {
                       const std::vector<std::string>& paths);
   /// The newest commit with the trailer `Burnish-Version: v<N>`, absent when there is none.
   Result<std::optional<std::string>> commit_of(int version) const;
+  /// The highest version that has one.
+  Result<std::optional<int>> newest_commit() const;
   Result<Files> candidate_at(const std::string& commit) const;
   /// Working tree and index back to HEAD, for the candidate's files, memory, plans, reports,
   /// README.md and baseline_report.md; files that HEAD lacks are removed. Nothing else is touched.
-  Result<void> restore();
+  Result<void> restore(Restore what = Restore::all);
   /// The index back to HEAD, the working tree as it is: after a commit that was cut off.
   Result<void> unstage();
   Result<bool> clean() const;  ///< nothing uncommitted among tracked and trackable files

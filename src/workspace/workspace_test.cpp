@@ -505,6 +505,7 @@ TEST_F(WorkspaceTest, OpeningForWritingTidiesUp) {
   make();
   put(".git/index.lock", "");
   put(".git/refs/heads/main.lock", "");
+  put(".git/refs/heads/try/wide.lock", "");
   put(".kernel.cl.4711.3.tmp", "half");
   put("memory/.v1.json.4711.4.tmp", "half");
   put(".notes.tmp", "of the user");
@@ -518,6 +519,7 @@ TEST_F(WorkspaceTest, OpeningForWritingTidiesUp) {
   Workspace workspace = open(Access::write);
   EXPECT_EQ(get(".burnish/journal.jsonl"), journal);
   EXPECT_FALSE(fs::exists(folder_ / ".git/index.lock"));
+  EXPECT_FALSE(fs::exists(folder_ / ".git/refs/heads/try/wide.lock"));
   EXPECT_FALSE(fs::exists(folder_ / ".kernel.cl.4711.3.tmp"));
   EXPECT_FALSE(fs::exists(folder_ / "memory/.v1.json.4711.4.tmp"));
   EXPECT_EQ(get(".notes.tmp"), "of the user");
