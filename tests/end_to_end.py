@@ -105,6 +105,8 @@ def check_loop(root):
     assert len(trials) >= 3 and all("status" in trial for trial in trials)
     gate = json.loads(run(*at, "gate", "--json", code=0).stdout)
     assert gate["quality_gate"]["result"] == "PASS", gate["quality_gate"]
+    for metric in re.findall(r"(\S+) \w+ \(unchanged\)", gate["quality_gate"]["parts"]["isa"]):
+        assert not metric.startswith("launch."), "what machine code cannot show was called unchanged"
     ask("record", *at, "commit")
     assert git(work, "status", "--porcelain") == ""
     assert "Burnish-Version: v1" in git(work, "log", "-1")
@@ -187,6 +189,52 @@ def check_bad_input(root):
         for verb in ("evidence", "isa"):
             error = ask("error", verb, root / name, code=2)["error"]
             assert error["message"], error
+
+
+def check_usage(root):
+    """What a mistyped line says, and that it is never taken for another one."""
+    for line, said in [
+            (["frobnicate"], 'burnish has no verb "frobnicate"'),
+            (["chek"], 'no verb "chek"\n  hint: did you mean check?'),
+            (["--jsn"], 'no option "--jsn"\n  hint: did you mean --json?'),
+            (["memory"], "memory needs a verb: init, create, read"),
+            (["memory", "red", "v1"], 'memory has no verb "red"'),
+            (["check", "--version", "v3"], "check has no option --version"),
+            (["memory", "update", "--version", "v3", "--set", "a=b"], "no option --version"),
+            (["run", "--max-iterations", "-5"], "--max-iterations is a number"),
+            (["run", "--agent", "replay"], "needs --replay FOLDER"),
+            (["bench", "--seconds", "-1"], "--seconds and --precision are more than 0"),
+            (["bench", "--precision", "nan"], "--seconds and --precision are more than 0"),
+            (["import", root / "nowhere"], "there is no folder"),
+            (["init", "x", "--from", root / "nowhere"], "there is no folder"),
+            (["init", root / ("x" * 300), "--from", SOURCE / "tests/tasks/scale"], f"cannot make {root}/xxx")]:
+        done = run(*line, code=2, cwd=root)
+        assert said in done.stderr and not done.stdout, (line, done.stderr)
+    assert run("--version").stdout.startswith("burnish ")
+    with open("/dev/full", "w") as full:
+        lost = subprocess.run([BURNISH, "spec", "h200", "--json"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert lost.returncode == 3 and "standard output could not be written whole" in lost.stderr, lost
+    odd = root / "it's a folder"
+    shown = run("init", odd, "--from", SOURCE / "tests/tasks/scale").stdout
+    command = shown[shown.index("next: ") + 6:].strip().removesuffix("run") + "next"
+    assert "baseline" in subprocess.run(["sh", "-c", command.replace("burnish", f'"{BURNISH}"', 1)], check=True, capture_output=True, text=True).stdout
+    fresh = ask("next", "-C", odd, "status")["summary"]
+    assert "device" not in fresh and "baseline" not in fresh, fresh
+
+
+def check_interrupt(root):
+    """^C: exit code 130, one JSON value, and the workspace goes on."""
+    work = root / "c"
+    run("init", work, "--from", SOURCE / "tests/tasks/scale")
+    process = subprocess.Popen([BURNISH, "-C", str(work), "baseline", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr.readline() == "v0 baseline\n"  # it has begun
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, (process.returncode, errors)
+    error = json.loads(output)
+    jsonschema.validate(error, SCHEMAS["error"])
+    assert error["error"]["kind"] == "interrupted" and "burnish: interrupted" in errors, errors
+    assert ask("next", "-C", work, "next")["stage"] == "baseline"
 
 
 def check_is_quick(*arguments):
@@ -417,6 +465,9 @@ def check_kill(root):
     """kill -9 of the real program at odd moments; the next command goes on."""
     work = root / "k"
     run("init", work, "--from", SOURCE / "tests/tasks/scale")
+    temporary = root / "tmp"
+    temporary.mkdir()
+    os.environ["TMPDIR"] = str(temporary)
     for delay in (0.3, 0.9, 2.0, 4.0, 7.0):
         process = subprocess.Popen([BURNISH, "-C", str(work), "run"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
@@ -426,6 +477,9 @@ def check_kill(root):
             process.send_signal(signal.SIGKILL)
             process.wait()
     summary = ask("run", "-C", work, "run")
+    del os.environ["TMPDIR"]
+    left = list(temporary.glob("burnish*/*"))
+    assert not left, f"temporary folders of killed processes are left: {left}"
     assert summary["stop"]["reason"]
     assert git(work, "status", "--porcelain") == ""
     git(work, "fsck", "--no-progress")
@@ -445,6 +499,8 @@ def timed(root):
 
 def untimed(root):
     check_bad_input(root)
+    check_usage(root)
+    check_interrupt(root)
     check_import(root)
     check_dispatch(root)
     check_machine_code(root)

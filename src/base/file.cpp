@@ -53,6 +53,15 @@ Error failure(std::string_view what, const fs::path& path, int number) {
     case ELOOP:
     case ENAMETOOLONG:
       return bad_input(std::move(message));
+    case ENOSPC:
+    case EDQUOT:
+      return environment_error(std::move(message))
+          .with_hint("free some space there and give the command again");
+    case EROFS:
+    case EACCES:
+    case EPERM:
+      return environment_error(std::move(message))
+          .with_hint("work in a copy in a folder of your own, or change who may do that");
     default:
       return environment_error(std::move(message));
   }
@@ -256,36 +265,15 @@ MappedFile::~MappedFile() {
   if (size_ > 0) ::munmap(const_cast<char*>(data_), size_);
 }
 
-Result<TemporaryFolder> TemporaryFolder::make(std::string_view prefix) {
-  const char* base = std::getenv("TMPDIR");
-  const fs::path root = base != nullptr && *base != '\0' ? base : "/tmp";
-  std::string pattern = (root / fmt::format("{}-XXXXXX", prefix)).string();
-  if (::mkdtemp(pattern.data()) == nullptr) {
-    return environment_error(fmt::format("cannot make a temporary folder in {}: {}", root.string(),
-                                         std::strerror(errno)))
-        .with_hint("set TMPDIR to a folder that can be written to");
-  }
-  TemporaryFolder folder;
-  folder.path_ = pattern;
-  return folder;
-}
+namespace {
 
-TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept
-    : path_(std::exchange(other.path_, {})) {}
-
-TemporaryFolder& TemporaryFolder::operator=(TemporaryFolder&& other) noexcept {
-  std::swap(path_, other.path_);
-  return *this;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  if (path_.empty()) return;
+void remove_tree(const fs::path& path) {
   std::error_code error;
-  fs::remove_all(path_, error);
+  fs::remove_all(path, error);
   if (!error) return;
   // A program may have left folders that even their owner may not change.
   for (fs::recursive_directory_iterator
-           at(path_, fs::directory_options::skip_permission_denied, error),
+           at(path, fs::directory_options::skip_permission_denied, error),
        end;
        !error && at != end; at.increment(error)) {
     std::error_code ignored;
@@ -293,7 +281,77 @@ TemporaryFolder::~TemporaryFolder() {
       fs::permissions(at->path(), fs::perms::owner_all, fs::perm_options::add, ignored);
     }
   }
-  fs::remove_all(path_, error);
+  fs::remove_all(path, error);
+}
+
+/// Removes the folders whose owner is gone. A folder that cannot be locked at all stays: whether it
+/// has an owner cannot be known.
+void sweep(const fs::path& parent) {
+  std::error_code error;
+  for (fs::directory_iterator at(parent, error), end; !error && at != end; at.increment(error)) {
+    const Descriptor folder(open_file(at->path(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    if (folder.get() >= 0 && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) {
+      remove_tree(at->path());
+    }
+  }
+}
+
+/// Where this user's temporary folders stand. Nobody else may write there: whoever could put a link
+/// there would choose what is written to and removed.
+Result<fs::path> temporary_parent() {
+  const char* base = std::getenv("TMPDIR");
+  const fs::path root = base != nullptr && *base != '\0' ? base : "/tmp";
+  const fs::path parent = root / fmt::format("burnish-tmp-{}", ::geteuid());
+  constexpr const char* kHint = "set TMPDIR to a folder that can be written to";
+  struct stat info{};
+  if ((::mkdir(parent.c_str(), 0700) != 0 && errno != EEXIST) ||
+      ::lstat(parent.c_str(), &info) != 0) {
+    return environment_error(fmt::format("cannot make a temporary folder in {}: {}", root.string(),
+                                         std::strerror(errno)))
+        .with_hint(kHint);
+  }
+  if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 022) != 0) {
+    return environment_error(
+               fmt::format("{} is no folder that this user alone may write to", parent.string()))
+        .with_hint("remove it, or set TMPDIR to a folder of your own");
+  }
+  return parent;
+}
+
+}  // namespace
+
+Result<TemporaryFolder> TemporaryFolder::make(std::string_view prefix) {
+  BURNISH_TRY_ASSIGN(const fs::path parent, temporary_parent());
+  sweep(parent);
+  while (true) {
+    std::string pattern = (parent / fmt::format("{}-XXXXXX", prefix)).string();
+    if (::mkdtemp(pattern.data()) == nullptr) {
+      return environment_error(fmt::format("cannot make a temporary folder in {}: {}",
+                                           parent.string(), std::strerror(errno)))
+          .with_hint("set TMPDIR to a folder that can be written to");
+    }
+    TemporaryFolder folder;
+    folder.path_ = pattern;
+    folder.lock_ = open_file(folder.path_, O_RDONLY | O_DIRECTORY);
+    // Another process's sweep may have come between: then the folder is gone once the lock is ours.
+    while (::flock(folder.lock_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+    if (fs::exists(folder.path_)) return folder;
+  }
+}
+
+TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})), lock_(std::exchange(other.lock_, -1)) {}
+
+TemporaryFolder& TemporaryFolder::operator=(TemporaryFolder&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(lock_, other.lock_);
+  return *this;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  if (!path_.empty()) remove_tree(path_);
+  if (lock_ >= 0) ::close(lock_);
 }
 
 Result<FileLock> FileLock::try_lock(const fs::path& path) {

@@ -56,7 +56,9 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// A folder that is removed with everything in it when this goes.
+/// A folder that is removed with everything in it when this goes. Those of a process that was
+/// killed are removed by the next process that makes one: all stand in $TMPDIR/burnish-tmp-UID,
+/// each locked by its owner, and what is there and not locked is nobody's.
 class TemporaryFolder {
  public:
   static Result<TemporaryFolder> make(std::string_view prefix = "burnish");
@@ -68,6 +70,7 @@ class TemporaryFolder {
  private:
   TemporaryFolder() = default;
   fs::path path_;
+  int lock_ = -1;
 };
 
 /// An advisory lock (flock) on a file that is created when missing; freed with the object or the

@@ -152,6 +152,52 @@ TEST_F(FileTest, TemporaryFoldersNeedAPlace) {
   EXPECT_TRUE(contains(made.error().message, "/nowhere"));
 }
 
+TEST_F(FileTest, TemporaryFoldersOfAKilledProcessGoWithTheNext) {
+  const char* before = std::getenv("TMPDIR");
+  const std::string saved = before == nullptr ? "" : before;
+  ::setenv("TMPDIR", folder_->path().c_str(), 1);
+  const fs::path parent = path("burnish-tmp-" + std::to_string(::geteuid()));
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto made = TemporaryFolder::make("killed");
+    if (made && files.write(made->path() / "locked/f", "x")) {
+      fs::permissions(made->path() / "locked", fs::perms::none);
+    }
+    if (::write(ready[1], made ? "y" : "n", 1) != 1) ::_exit(1);
+    ::pause();
+  }
+  char answer = 0;
+  ASSERT_EQ(::read(ready[0], &answer, 1), 1);
+  EXPECT_EQ(answer, 'y');
+  {
+    const auto beside = TemporaryFolder::make("beside");
+    EXPECT_TRUE(beside);
+    EXPECT_EQ(files.list(parent).size(), 2u) << "what a living process has stays";
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(files.list(parent).size(), 1u);
+  {
+    const auto next = TemporaryFolder::make("next");
+    ASSERT_TRUE(next) << next.error().to_string();
+    EXPECT_EQ(files.list(parent), std::vector<std::string>{next->path().filename().string()});
+  }
+  EXPECT_EQ(files.list(parent), std::vector<std::string>{});
+
+  // Who could put a link there would choose what is removed.
+  fs::remove(parent);
+  fs::create_directory_symlink(path("."), parent);
+  const auto refused = TemporaryFolder::make();
+  ::setenv("TMPDIR", saved.c_str(), 1);
+  if (before == nullptr) ::unsetenv("TMPDIR");
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(contains(refused.error().message, parent.string()));
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
 TEST_F(FileTest, ALockKeepsOthersOutAndNamesTheHolder) {
   std::optional<FileLock> lock;
   {

@@ -139,6 +139,12 @@ void collect_names(const CLI::App& app, std::vector<std::string>& names) {
   }
 }
 
+/// The verb, or the verb's verb, that the line came to.
+const CLI::App* deepest(const CLI::App& app) {
+  const auto verbs = app.get_subcommands();
+  return verbs.empty() ? &app : deepest(*verbs[0]);
+}
+
 }  // namespace
 
 Result<std::optional<Arguments::Action>> CommandLine::parse(int argc, char** argv) {
@@ -154,6 +160,16 @@ Result<std::optional<Arguments::Action>> CommandLine::parse(int argc, char** arg
   }
   try {
     app.parse(argc, argv);
+  } catch (const CLI::CallForVersion& version) {
+    // "check --version v3" must not look as if v3 had been checked.
+    if (const auto verbs = app.get_subcommands(); !verbs.empty()) {
+      return bad_input(fmt::format("{} has no option --version", verbs[0]->get_name()))
+          .with_hint(
+              "versions of a kernel stand alone: `burnish check v3`, `burnish memory read "
+              "v3`; burnish's own is `burnish --version`");
+    }
+    app.exit(version, std::cout, std::cerr);
+    return std::optional<Arguments::Action>();
   } catch (const CLI::Success& help) {
     app.exit(help, std::cout, std::cerr);
     return std::optional<Arguments::Action>();
@@ -171,7 +187,21 @@ Result<std::optional<Arguments::Action>> CommandLine::parse(int argc, char** arg
         break;
       }
     }
-    return bad_input(error.what()).with_hint(hint);
+    // CLI11 misses a verb before it looks at what stands in its place.
+    std::string message = error.what();
+    if (const CLI::App* asked = deepest(app); asked->get_require_subcommand_min() > 0) {
+      const auto extra = app.remaining(true);
+      if (!extra.empty()) {
+        message = fmt::format("{} has no {} \"{}\"", asked->get_name(),
+                              extra[0].starts_with('-') ? "option" : "verb", extra[0]);
+      } else if (asked->get_subcommands().empty()) {
+        std::vector<std::string> verbs;
+        for (const auto* verb : asked->get_subcommands([](const CLI::App*) { return true; }))
+          verbs.push_back(verb->get_name());
+        message = fmt::format("{} needs a verb: {}", asked->get_name(), join(verbs, ", "));
+      }
+    }
+    return bad_input(message).with_hint(hint);
   }
   return state_->chosen;
 }

@@ -19,6 +19,9 @@ struct BenchArguments {
 };
 
 Result<int> bench_versions(const Common& common, BenchArguments& arguments) {
+  const auto& options = arguments.options;
+  if (!(options.largest_seconds > 0 && options.precision > 0 && options.minimum_gain >= 0))
+    return bad_input("--seconds and --precision are more than 0, --minimum-gain is not less");
   BURNISH_TRY_ASSIGN(auto workspace, open_to_read(common.folder));
   BURNISH_TRY_ASSIGN(auto reference, loop::open_reference(workspace));
   const auto task = loop::judged_task(workspace.task(), reference, loop::Workloads::all);

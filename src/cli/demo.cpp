@@ -31,8 +31,8 @@ Result<void> make_workspace(const loop::Example& example, const fs::path& folder
 
 void print_history(const fs::path& folder) {
   print(fmt::format(
-      "\nthe history is a git repository: git -C {0} log\nplans, reports and records: {0}/\n",
-      folder.string()));
+      "\nthe history is a git repository: git -C {} log\nplans, reports and records: {}/\n",
+      shell_word(folder.string()), folder.string()));
 }
 
 /// The tuner on the example, or its story step by step, judged, timed and compared with its peers.
@@ -173,6 +173,8 @@ Result<int> tell_by_machine_code(const Common& common, const std::string& name,
 }
 
 Result<int> run_demo(const Common& common, const DemoArguments& arguments) {
+  if (!(arguments.seconds >= 0))
+    return bad_input("--seconds is not less than 0; 0 leaves it to the demo");
   BURNISH_TRY_ASSIGN(const std::string name, loop::example_name(arguments.name));
   const fs::path folder =
       fs::path(common.folder) /

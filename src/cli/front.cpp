@@ -5,9 +5,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -78,6 +81,17 @@ void print_json(const Json& json) { std::fputs(dump_json(json).c_str(), stdout);
 void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
 void say(const Common& common, const std::string& text) {
   if (!common.quiet) std::fprintf(stderr, "%s\n", text.c_str());
+}
+
+std::string shell_word(const std::string& text) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::strchr("/._-+,:@%=", c) != nullptr;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
 }
 
 int terminal_columns() {

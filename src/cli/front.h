@@ -12,6 +12,8 @@ namespace burnish::cli {
 void print_json(const Json& json);
 void print(const std::string& text);
 void say(const Common& common, const std::string& text);  ///< stderr, unless --quiet
+/// As a shell reads it back: quoted where it must be.
+std::string shell_word(const std::string& text);
 /// Width of the terminal behind stdout, 0 when it is none.
 int terminal_columns();
 

@@ -27,7 +27,7 @@ void add_init(CommandLine& line, Common& common) {
       print_json({{"workspace", workspace.folder().string()}});
     else
       print(fmt::format("{}: ready; next: burnish -C {} run\n", workspace.folder().string(),
-                        workspace.folder().string()));
+                        shell_word(workspace.folder().string())));
     return 0;
   });
 }

@@ -61,7 +61,7 @@ Json kernel_json(const isa::Kernel& kernel, const evidence::Rules& rules) {
   put(spills, "stores", kernel.spill_stores);
   put(spills, "bytes", kernel.spill_bytes);
   json["spills"] = spills;
-  json["instructions"] = kernel.instructions.size();
+  if (!kernel.instructions.empty()) json["instructions"] = kernel.instructions.size();
   json["classes"] = kernel.classes;
   json["widths"] = widths_json(kernel.widths);
   json["cross_lane"] = kernel.cross_lane;
@@ -108,9 +108,10 @@ std::string widths_text(const isa::Widths& widths) {
 }
 
 std::string kernel_text(const isa::Kernel& kernel, const evidence::Rules& rules) {
-  std::string out =
-      fmt::format("\n{} ({}), {} instructions\n", kernel.name,
-                  kernel.arch.empty() ? "unknown target" : kernel.arch, kernel.instructions.size());
+  std::string out = fmt::format(
+      "\n{} ({}), {}\n", kernel.name, kernel.arch.empty() ? "unknown target" : kernel.arch,
+      kernel.instructions.empty() ? "not disassembled"
+                                  : fmt::format("{} instructions", kernel.instructions.size()));
   std::vector<std::string> resources;
   const auto put = [&](const char* name, const std::optional<std::int64_t>& value) {
     if (value) resources.push_back(fmt::format("{} {}", name, *value));

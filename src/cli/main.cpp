@@ -1,5 +1,8 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -15,6 +18,40 @@ int report(const Common& common, const Error& error) {
   if (common.json) print_json(error_json(error));
   std::fprintf(stderr, "burnish: %s\n", error.to_string().c_str());
   return exit_code(error.kind);
+}
+
+/// What ^C prints: the signal finds it ready, since a handler may format nothing.
+struct Farewell {
+  std::string errors, output;
+};
+const Farewell* farewell = nullptr;
+
+/// Leaves at once, as a kill would: the workspace stands that, and workers end with this process.
+void on_interrupt(int /*signal*/) {
+  if (farewell != nullptr) {
+    (void)!::write(STDERR_FILENO, farewell->errors.data(), farewell->errors.size());
+    (void)!::write(STDOUT_FILENO, farewell->output.data(), farewell->output.size());
+  }
+  ::_exit(exit_code(ErrorKind::interrupted));
+}
+
+void await_interrupts(const Common& common) {
+  struct sigaction before{};
+  // In the background of a shell ^C is not for this process.
+  if (::sigaction(SIGINT, nullptr, &before) != 0 || before.sa_handler == SIG_IGN) return;
+  Error error;
+  error.kind = ErrorKind::interrupted;
+  error.message = "interrupted";
+  error.hint = "in a workspace nothing that was accepted is lost: `burnish next` says how to go on";
+  static Farewell words;
+  words.errors = fmt::format("{}burnish: {}\n", ::isatty(STDERR_FILENO) != 0 ? "\r\033[K" : "",
+                             error.to_string());
+  if (common.json) words.output = dump_json(error_json(error));
+  farewell = &words;
+  struct sigaction action{};
+  action.sa_handler = on_interrupt;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(SIGINT, &action, nullptr);
 }
 
 int run(int argc, char** argv) {
@@ -42,8 +79,19 @@ int run(int argc, char** argv) {
     return report(common, action.error());
   }
   if (!*action) return 0;
-  const auto code = (**action)();
-  std::fflush(stdout);
+  await_interrupts(common);
+  auto code = (**action)();
+  // A result that could not be written is none: a script must not take half a file for it.
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    const Error error =
+        environment_error(fmt::format("standard output could not be written whole{}{}",
+                                      errno != 0 ? ": " : "",
+                                      errno != 0 ? std::strerror(errno) : ""))
+            .with_hint("give the command again where its output can be kept");
+    std::fprintf(stderr, "burnish: %s\n", error.to_string().c_str());
+    return exit_code(error.kind);
+  }
   return code ? *code : report(common, code.error());
 }
 

@@ -16,12 +16,16 @@ void add_run(CommandLine& line, Common& common) {
   arguments.option("--agent", options->agent, "tuner or replay");
   arguments.option("--replay", options->replay, "folder with the steps of a recorded story");
   arguments.option("--max-iterations", options->iterations,
-                   "judged versions at most (default: the task's)");
+                   "judged versions at most (0: as the task says)");
   arguments.flag("--resume", options->resume, "go on although the workspace has stopped");
   arguments.action([&common, options]() -> Result<int> {
+    if (options->iterations < 0 || options->iterations > 1'000'000)
+      return bad_input("--max-iterations is a number of versions, 0 for the task's own");
     std::unique_ptr<agent::Agent> agent;
     if (options->agent == "tuner") {
       agent = agent::make_tuner();
+    } else if (options->agent == "replay" && options->replay.empty()) {
+      return bad_input("the replay agent needs --replay FOLDER with the steps");
     } else if (options->agent == "replay") {
       BURNISH_TRY_ASSIGN(agent, agent::make_replay(options->replay, {}));
     } else {

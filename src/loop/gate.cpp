@@ -130,9 +130,12 @@ void compare_code(workspace::Workspace& workspace, Tools& tools, const measure::
                                          number_text(*value), holds(*value, target)});
   }
   // The plan said what the machine code would show.
-  std::vector<std::string> unseen;
+  std::vector<std::string> unseen, not_of_code;
   for (const auto& signature : input.plan.signature) {
-    bool found = false, known = false;
+    bool found = false, known = false, of_code = signature.metric.starts_with("isa.");
+    for (const isa::Reading* reading : {&*before, &*after})
+      for (const auto& kernel : reading->kernels)
+        of_code = of_code || isa::metrics(kernel).find(signature.metric) != nullptr;
     for (const auto& kernel : diff.kernels) {
       const auto change = kernel.changed.find(signature.metric);
       if (change == kernel.changed.end()) continue;
@@ -143,12 +146,16 @@ void compare_code(workspace::Workspace& workspace, Tools& tools, const measure::
               (signature.direction == "zero" && is == 0) ||
               (signature.direction == "appears" && was == 0 && is > 0);
     }
-    if (!found)
+    if (!of_code && !known)
+      not_of_code.push_back(signature.metric + " " + signature.direction);
+    else if (!found)
       unseen.push_back(signature.metric + " " + signature.direction +
                        (known ? "" : " (unchanged)"));
   }
   if (!unseen.empty())
     judgement.parts["isa"] += "; the plan's signature is not there: " + join(unseen, ", ");
+  if (!not_of_code.empty())
+    judgement.parts["isa"] += "; machine code cannot show " + join(not_of_code, ", ");
 }
 
 /// A kernel may be undefined and right all the same, until the day that it is not. Where no

@@ -52,9 +52,13 @@ std::string summary_text(const evidence::KernelEvidence& kernel, const std::vect
                        item.roofline.bandwidth.name,
                        with_prefix(item.roofline.bandwidth.value, item.roofline.bandwidth.unit));
   out += "\nFINDINGS, strongest first\n";
-  for (const auto& finding : kernel.verdicts.findings)
-    out += fmt::format("{:<28} {:<20} at most {:.2f}x\n    {}\n    -> {}\n", finding.id,
-                       finding.category, finding.headroom, finding.because, finding.action);
+  for (const auto& finding : kernel.verdicts.findings) {
+    out += fmt::format("{:<28} {:<20} at most {:.2f}x\n", finding.id, finding.category,
+                       finding.headroom);
+    if (!finding.explained_by.empty())
+      out += fmt::format("    a symptom of {}, ranked behind it\n", finding.explained_by);
+    out += fmt::format("    {}\n    -> {}\n", finding.because, finding.action);
+  }
   if (kernel.verdicts.findings.empty()) out += "none\n";
   if (!kernel.verdicts.missing.empty()) {
     out += "\nNOT EVALUATED (not the same as no problem)\n";

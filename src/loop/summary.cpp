@@ -52,7 +52,8 @@ Result<Summary> summarize(const workspace::Workspace& workspace) {
       if (compute > 0 || bandwidth > 0) summary.utilization = std::max(compute, bandwidth) / 100;
     }
   }
-  // Of the versions that the best one came by; others may be of another tool, or were added by hand.
+  // Of the versions that the best one came by; others may be of another tool, or were added by
+  // hand.
   int at = state.incumbent;
   for (auto record = records.rbegin(); record != records.rend(); ++record) {
     if (record->number != at || record->optimization.action_category == "baseline") continue;
@@ -66,8 +67,8 @@ Result<Summary> summarize(const workspace::Workspace& workspace) {
 }
 
 Json to_json(const Summary& summary) {
-  Json json = {
-      {"workspace", summary.workspace}, {"task", summary.task}, {"device", summary.device}};
+  Json json = {{"workspace", summary.workspace}, {"task", summary.task}};
+  if (!summary.device.empty()) json["device"] = summary.device;
   if (summary.baseline_seconds) json["baseline"] = {{"time", *summary.baseline_seconds}};
   json["best"] = {{"version", fmt::format("v{}", summary.best_version)}};
   if (summary.best_seconds) json["best"]["time"] = *summary.best_seconds;
@@ -76,16 +77,23 @@ Json to_json(const Summary& summary) {
     json["best"]["interval"] = {summary.speedup_interval.low, summary.speedup_interval.high};
   }
   json["iterations"] = Json::array();
-  for (const auto& iteration : summary.iterations)
-    json["iterations"].push_back({{"version", fmt::format("v{}", iteration.version)},
-                                  {"category", iteration.category},
-                                  {"action", iteration.action},
-                                  {"verdict", iteration.verdict},
-                                  {"gate", iteration.gate},
-                                  {"reason", iteration.reason},
-                                  {"ratio", iteration.ratio},
-                                  {"interval", {iteration.interval.low, iteration.interval.high}},
-                                  {"findings", iteration.findings}});
+  for (const auto& iteration : summary.iterations) {
+    Json item = {{"version", fmt::format("v{}", iteration.version)},
+                 {"category", iteration.category},
+                 {"action", iteration.action},
+                 {"gate", iteration.gate},
+                 {"reason", iteration.reason},
+                 {"findings", iteration.findings}};
+    if (iteration.verdict.empty()) {
+      item["missing"] = {{{"metrics", {"verdict", "ratio", "interval"}},
+                          {"why", "it was not compared: " + iteration.reason}}};
+    } else {
+      item.update({{"verdict", iteration.verdict},
+                   {"ratio", iteration.ratio},
+                   {"interval", {iteration.interval.low, iteration.interval.high}}});
+    }
+    json["iterations"].push_back(std::move(item));
+  }
   if (summary.utilization) json["utilization"] = *summary.utilization;
   if (!summary.stop_reason.empty()) json["stop"] = {{"reason", summary.stop_reason}};
   return json;

@@ -671,10 +671,13 @@ class Bencher {
   static Result<void> hold_to_host(const Timing& timing) {
     if (timing.host.p5 < kLong || timing.latency.p50 >= kLeastShare * timing.host.p5) return {};
     return refused(
-        fmt::format("{} at {} took {} by the device's clock but {} by the judge's own: work "
-                    "was done outside the time that was taken",
-                    timing.version, timing.workload, with_prefix(timing.latency.p50, "s"),
-                    with_prefix(timing.host.p5, "s")));
+               fmt::format("{} at {} took {} by the device's clock but {} by the judge's own: work "
+                           "was done outside the time that was taken",
+                           timing.version, timing.workload, with_prefix(timing.latency.p50, "s"),
+                           with_prefix(timing.host.p5, "s")))
+        .with_hint(
+            "others that use this machine can delay a launch as long: time it again when it is "
+            "idle");
   }
 
   /// In a batch the later repetitions find the outputs of the first. A kernel that notices, and

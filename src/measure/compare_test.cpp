@@ -315,6 +315,11 @@ TEST(Bench, ImpossibleTimesAreErrors) {
               HasSubstr("the device's clock is wrong"));
   EXPECT_THAT(message([](Lab& lab) { lab.device.host = [](double s) { return s * 20; }; }),
               HasSubstr("work was done outside the time"));
+  Lab busy(17);
+  busy.device.host = [](double s) { return s + 50e-3; };
+  const auto delayed = busy.run({"v0", "v1"});
+  ASSERT_FALSE(delayed);
+  EXPECT_THAT(delayed.error().hint, HasSubstr("time it again when it is idle"));
   // 3,530 GB/s on a card of 864 GB/s, llm.c pull 851.
   EXPECT_THAT(
       message([](Lab& lab) { lab.ceilings = {{"copy 128 B", "B/s", 100e3, "measured", ""}}; }),

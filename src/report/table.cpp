@@ -13,19 +13,21 @@ bool numeric(const std::string& cell) {
                            ((cell[0] == '-' || cell[0] == '+') && cell.size() > 1));
 }
 
-/// At most `columns` wide, with an ellipsis where something was cut.
-std::string cut(const std::string& cell, int columns) {
-  if (display_width(cell) <= columns) return cell;
-  std::string out;
-  for (std::size_t i = 0; i < cell.size();) {
-    std::size_t next = i + 1;
-    while (next < cell.size() && (static_cast<unsigned char>(cell[next]) & 0xC0) == 0x80) ++next;
-    const std::string longer = out + cell.substr(i, next - i);
-    if (display_width(longer) > columns - 1) break;
-    out = longer;
-    i = next;
+/// Lines of at most `columns`, broken at blanks; a word that is longer (an address) stays whole.
+std::vector<std::string> wrapped(const std::string& cell, int columns) {
+  if (display_width(cell) <= columns) return {cell};
+  std::vector<std::string> lines(1);
+  for (const std::string_view word : split(cell, ' ')) {
+    std::string& line = lines.back();
+    if (line.empty()) {
+      line = word;
+    } else if (display_width(line) + 1 + display_width(word) <= columns) {
+      line.append(" ").append(word);
+    } else {
+      lines.emplace_back(word);
+    }
   }
-  return out + "…";
+  return lines;
 }
 
 }  // namespace
@@ -53,15 +55,18 @@ std::string TextTable::text(int columns) const {
   }
   std::string out;
   for (const auto& cells : rows_) {
-    std::string line;
-    for (std::size_t c = 0; c < count; ++c) {
-      const std::string cell = c + 1 == count ? cut(cells[c], widths[c]) : cells[c];
-      const std::string pad(static_cast<std::size_t>(std::max(0, widths[c] - display_width(cell))),
-                            ' ');
-      line += (c > 0 ? "  " : "") + (right[c] ? pad + cell : cell + pad);
+    const std::vector<std::string> last = wrapped(cells.back(), widths.back());
+    for (std::size_t part = 0; part < last.size(); ++part) {
+      std::string line;
+      for (std::size_t c = 0; c < count; ++c) {
+        const std::string cell = c + 1 == count ? last[part] : part == 0 ? cells[c] : "";
+        const std::string pad(
+            static_cast<std::size_t>(std::max(0, widths[c] - display_width(cell))), ' ');
+        line += (c > 0 ? "  " : "") + (right[c] ? pad + cell : cell + pad);
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      out += line + "\n";
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
   }
   return out;
 }

@@ -6,7 +6,7 @@
 namespace burnish::report {
 
 /// A table of text for the terminal: columns as wide as their widest cell by display width, numbers
-/// right-aligned, no trailing blanks. The last column may be cut to fit `columns`.
+/// right-aligned, no trailing blanks. The last column is wrapped to fit `columns`.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header);

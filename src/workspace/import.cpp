@@ -102,6 +102,11 @@ class Importer {
     for (const std::string& name : world_.files.list(from_ / "memory")) {
       if (name.ends_with(".json") && name.front() != '.') names.push_back(name);
     }
+    std::error_code ignored;
+    if (names.empty() && !fs::is_directory(from_, ignored)) {
+      return bad_input(fmt::format("there is no folder {}", from_.string()))
+          .with_hint("name the workspace of a skill, or of burnish");
+    }
     if (names.empty()) {
       return bad_input(fmt::format("{} holds no records", from_.string()))
           .with_hint("a workspace of a skill has memory/v0.json, memory/v1.json …");

@@ -173,7 +173,7 @@ Result<Json> memory_read(const Workspace& workspace, int version, const std::str
   BURNISH_TRY_ASSIGN(const Record record, workspace.record(version));
   if (record.masked && masked == Masked::refuse) {
     return refused(fmt::format("v{} is masked", version))
-        .with_hint("masked records are not for planning; unmask it, or ask for masked ones");
+        .with_hint("masked records are not for planning: unmask it, or read it with --masked");
   }
   const Json json = to_json(record);
   if (field.empty()) return json;

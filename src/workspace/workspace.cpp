@@ -119,7 +119,12 @@ Result<std::string> read_plain_file(const FileSystem& files, const fs::path& roo
   std::error_code ignored;
   const fs::file_status status = fs::symlink_status(path, ignored);
   if (!fs::exists(status)) {
-    return bad_input(fmt::format("{} is missing in {}", relative.string(), root.string()));
+    if (!fs::is_directory(root, ignored)) {
+      return bad_input(fmt::format("there is no folder {}", root.string()))
+          .with_hint("name one with burnish.toml, the kernel, launch.toml and the reference");
+    }
+    return bad_input(fmt::format("{} is missing in {}", relative.string(), root.string()))
+        .with_hint("docs/workspace.md tells of the files of a task; examples/ has some");
   }
   if (!fs::is_regular_file(status)) {
     return refused(fmt::format("{} is {}", path.string(),
@@ -145,6 +150,12 @@ Result<void> make_whole(const fs::path& folder, World& world,
   if (fs::exists(fs::symlink_status(folder, ignored))) {
     return bad_input(fmt::format("{} exists already", folder.string()))
         .with_hint("choose another name, or remove it");
+  }
+  // Said of the name that was given, not of the temporary folder's.
+  struct stat info{};
+  if (::lstat(folder.c_str(), &info) != 0 && errno != ENOENT) {
+    return bad_input(fmt::format("cannot make {}: {}", folder.string(), std::strerror(errno)))
+        .with_hint("choose another name");
   }
   const fs::path parent = folder.parent_path();
   const std::string prefix = fmt::format(".{}.new-", folder.filename().string());
