@@ -462,9 +462,8 @@ class Bencher {
       const double share = disagreement(incumbent->second, run.second);
       if (share == 0) continue;
       const auto least =
-          std::min_element(suspects_.begin(), suspects_.end(), [](const Kept& a, const Kept& b) {
-            return a.suspicion < b.suspicion;
-          });
+          std::min_element(suspects_.begin(), suspects_.end(),
+                           [](const Kept& a, const Kept& b) { return a.suspicion < b.suspicion; });
       if (suspects_.size() >= kMostSuspects && least->suspicion >= share) continue;
       Kept& place = suspects_.size() >= kMostSuspects ? *least : suspects_.emplace_back();
       place = {};
@@ -669,8 +668,7 @@ class Bencher {
         launches_ = parity;  // one poison for all of them
         BURNISH_TRY_ASSIGN(
             auto run, launch(i, contents, method_.cache_state(),
-                             step == 0 ? 1 : method_.repetitions,
-                             device::RunRequest::ReadBack::yes,
+                             step == 0 ? 1 : method_.repetitions, device::RunRequest::ReadBack::yes,
                              step == 0 ? Follows::nothing : Follows::launch_before));
         row[step].runs.emplace_back(i, std::move(run));
       }

@@ -307,16 +307,16 @@ TEST(Bench, WhatIsUpdatedInPlaceIsTimedOneLaunchAtATime) {
       return made;
     };
   }
-  const auto result = bench(lab.device, lab.task, candidates, {}, lab.options, {}, lab.random,
-                            lab.device.clock);
+  const auto result =
+      bench(lab.device, lab.task, candidates, {}, lab.options, {}, lab.random, lab.device.clock);
   ASSERT_TRUE(result) << result.error().to_string();
   EXPECT_TRUE(result->failed_launches.empty()) << result->failed_launches.front().why;
   EXPECT_EQ(result->method.repetitions, 1);
   EXPECT_EQ(find(*result, "v1", "all").verdict, Comparison::improved);
 }
 
-// Nine of ten launches are honest, so that those which are verified in full mostly are; the tenth is
-// what the fastest third is made of.
+// Nine of ten launches are honest, so that those which are verified in full mostly are; the tenth
+// is what the fastest third is made of.
 TEST(Bench, WorkSkippedNowAndThenIsNoGain) {
   int improved = 0, unseen = 0;
   for (std::uint64_t seed = 60; seed < 70; ++seed) {
@@ -364,8 +364,7 @@ TEST(Bench, WhatScratchKeepsFromOneRepetitionToTheNextIsFound) {
   };
   lab.device.time = [&](const std::string& program, const device::RunRequest& request) {
     const double later = program == "v1" ? 5e-6 : 8e-6;
-    return (8e-6 + later * (request.repetitions - 1)) *
-           (1 + 0.01 * lab.weather.generator.normal());
+    return (8e-6 + later * (request.repetitions - 1)) * (1 + 0.01 * lab.weather.generator.normal());
   };
   std::vector<Candidate> candidates{version("v0"), version("v1")};
   candidates[1].plan = [plan = candidates[1].plan](const Variables& dims) {
@@ -374,8 +373,8 @@ TEST(Bench, WhatScratchKeepsFromOneRepetitionToTheNextIsFound) {
     made->scratch = {{"kept", 4 * 17, device::Buffer::Role::scratch}};
     return made;
   };
-  const auto result = bench(lab.device, lab.task, candidates, {}, lab.options, {}, lab.random,
-                            lab.device.clock);
+  const auto result =
+      bench(lab.device, lab.task, candidates, {}, lab.options, {}, lab.random, lab.device.clock);
   ASSERT_TRUE(result) << result.error().to_string();
   EXPECT_GT(result->method.repetitions, 1);
   ASSERT_FALSE(result->failed_launches.empty());
@@ -396,8 +395,7 @@ TEST(Bench, AnAnswerThatIsTrustedAfterALookAtAPartOfItIsFound) {
   };
   lab.device.time = [&](const std::string& program, const device::RunRequest& request) {
     const double later = program == "v1" ? 4e-6 : 8e-6;
-    return (8e-6 + later * (request.repetitions - 1)) *
-           (1 + 0.01 * lab.weather.generator.normal());
+    return (8e-6 + later * (request.repetitions - 1)) * (1 + 0.01 * lab.weather.generator.normal());
   };
   const auto result = lab.run({"v0", "v1"});
   ASSERT_TRUE(result) << result.error().to_string();

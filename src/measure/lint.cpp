@@ -96,8 +96,7 @@ class Linter {
     };
     const auto zeros = filled([](const std::vector<double>&) { return 0.0; });
     BURNISH_TRY_ASSIGN(const bool zeros_pass, try_candidate("zeros", zeros));
-    BURNISH_TRY(
-        try_candidate("ones", filled([](const std::vector<double>&) { return 1.0; })));
+    BURNISH_TRY(try_candidate("ones", filled([](const std::vector<double>&) { return 1.0; })));
     BURNISH_TRY(try_candidate("outputs that are their mean everywhere",
                               filled([](const std::vector<double>& all) {
                                 double sum = 0;

@@ -56,8 +56,8 @@ TEST(Lint, ZerosPassUnderAnAbsoluteToleranceAboveTheOutputs) {
               Contains(Field(&Weakness::tighten, HasSubstr("tolerance.absolute is 0.01"))));
 }
 
-// The first output has all the attention: an absolute tolerance that suits it lets anything pass for
-// the second.
+// The first output has all the attention: an absolute tolerance that suits it lets anything pass
+// for the second.
 TEST(Lint, AnOutputThatMayBeZeroBesideASoundOneIsNamed) {
   const Lint lint = linted(changed(
       [](Problem& problem) {

@@ -99,8 +99,8 @@ class Verifier {
       // Of the hostile families impulses gain by a real size: they meet every slice there is. Of
       // the others a large problem that is timed meets one. What is not timed is there to be
       // judged, by all.
-      const bool few = hostile == Hostile::few && workload.timed() &&
-                       cost(oracle->problem()) > kCheapWorkload;
+      const bool few =
+          hostile == Hostile::few && workload.timed() && cost(oracle->problem()) > kCheapWorkload;
       const Family other = all[generator_.below(all.size())];  // none, if it is ordinary
       for (const Family family : all) {
         if (finished() || family == Family::normal) continue;

@@ -237,14 +237,14 @@ TEST(Verify, ABoolIsZeroOrOne) {
     problem.tensors.back().dtype = DType::boolean;
     return Result<Problem>(problem);
   };
-  task.reference = std::make_shared<FunctionReference>([](const Problem& problem,
-                                                          const Values& inputs) {
-    Values outputs = matmul_reference(problem, inputs);
-    const std::size_t columns = inputs.at("bias").size();
-    for (std::size_t i = 0; i < outputs["C"].size(); ++i)
-      outputs["C"][i] = inputs.at("bias")[i % columns] > 0 ? 1 : 0;
-    return Result<Values>(outputs);
-  });
+  task.reference =
+      std::make_shared<FunctionReference>([](const Problem& problem, const Values& inputs) {
+        Values outputs = matmul_reference(problem, inputs);
+        const std::size_t columns = inputs.at("bias").size();
+        for (std::size_t i = 0; i < outputs["C"].size(); ++i)
+          outputs["C"][i] = inputs.at("bias")[i % columns] > 0 ? 1 : 0;
+        return Result<Values>(outputs);
+      });
   const auto kernel = [](unsigned char yes) {
     return [yes](const FakeCall& call) -> Result<void> {
       const Matrices x(call);
@@ -380,13 +380,14 @@ TEST(Verify, PrecisionLostAgainstTheBaselineIsFound) {
 TEST(Verify, InlineAssemblyIsRefusedOnACpu) {
   FakeDevice device;
   FixedRandom random(1);
-  for (const char* text : {"__kernel void k() {\n __asm__(\"syscall\"); }",
-                           "#define P(a, b) a##b\n__kernel void k() { P(as, m)(\"syscall\"); }",
-                           "__kernel void k() { a\\\nsm(\"syscall\"); }",
-                           "__kernel void k() { a\\ \t\nsm(\"syscall\"); }",
-                           "__kernel void k() { a?\?/\nsm(\"syscall\"); }",
-                           "__kernel void k() { char* s = \"?\?/\\\"; asm(\"syscall\"); //\"\n }",
-                           "#define P(a, b) a#\\\n#b\n__kernel void k() { P(as, m)(\"syscall\"); }"}) {
+  for (const char* text :
+       {"__kernel void k() {\n __asm__(\"syscall\"); }",
+        "#define P(a, b) a##b\n__kernel void k() { P(as, m)(\"syscall\"); }",
+        "__kernel void k() { a\\\nsm(\"syscall\"); }",
+        "__kernel void k() { a\\ \t\nsm(\"syscall\"); }",
+        "__kernel void k() { a?\?/\nsm(\"syscall\"); }",
+        "__kernel void k() { char* s = \"?\?/\\\"; asm(\"syscall\"); //\"\n }",
+        "#define P(a, b) a#\\\n#b\n__kernel void k() { P(as, m)(\"syscall\"); }"}) {
     auto result = verify(device, matmul_task(), matmul_candidate(text), {}, {}, random);
     ASSERT_TRUE(result);
     EXPECT_THAT(result->why, HasSubstr("is refused on a CPU device")) << text;

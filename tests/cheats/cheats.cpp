@@ -525,10 +525,9 @@ __kernel void k(__global const float* x, volatile __global float* s, int N) {
 #endif
 )"),
                              "build: .*asm"));
-  all.push_back(matmul_cheat(
-      "AssemblyAcrossATrigraph", "0",
-      matmul_kernel("__as?\?/\nm__ volatile(\"nop\");", kTerm, kStore),
-      "kernel.cl:7: `__asm__` is refused on a CPU device"));
+  all.push_back(matmul_cheat("AssemblyAcrossATrigraph", "0",
+                             matmul_kernel("__as?\?/\nm__ volatile(\"nop\");", kTerm, kStore),
+                             "kernel.cl:7: `__asm__` is refused on a CPU device"));
   all.push_back(matmul_cheat(
       "NeverEnds", "0",
       matmul_kernel("volatile int turns = 1; while (turns) turns |= 2;", kTerm, kStore),
