@@ -59,6 +59,17 @@ Result<int> bench_versions(const Common& common, BenchArguments& arguments) {
     const auto& timing = result.results[i];
     for (const auto& workload : task.workloads) {
       if (workload.name != timing.workload) continue;
+      if (roofs.empty()) {
+        table.row({timing.version, timing.workload, with_prefix(timing.latency.p50, "s"),
+                   with_prefix(timing.latency.p5, "s"), with_prefix(timing.latency.p95, "s"),
+                   with_prefix(timing.flops, "FLOP/s"), with_prefix(timing.bandwidth, "B/s"), "",
+                   ""});
+        csv += fmt::format("{},{},{},{},{},{},{},,\n", timing.version, timing.workload,
+                           number_text(timing.latency.p50), number_text(timing.latency.p5),
+                           number_text(timing.latency.p95), number_text(timing.flops),
+                           number_text(timing.bandwidth));
+        continue;
+      }
       BURNISH_TRY_ASSIGN(const auto roof,
                          loop::workload_roofline(task, workload, timing.latency.p50,
                                                  timing.method.cache_state(), roofs));

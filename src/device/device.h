@@ -133,6 +133,8 @@ struct RunRequest {
   Caches caches = Caches::warm;
   Addresses addresses = Addresses::fresh;  ///< fresh: another offset than last time
   int repetitions = 1;  ///< launches of the whole plan between the two time stamps
+  /// kept: scratch is as the run before left it, as one repetition finds that of another.
+  enum class Scratch { poisoned, kept } scratch = Scratch::poisoned;
   enum class ReadBack { no, yes } read_back = ReadBack::no;
 };
 

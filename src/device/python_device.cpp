@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
@@ -89,6 +90,17 @@ std::set<std::int64_t> family(std::int64_t root) {
   return {found.begin(), found.end()};
 }
 
+/// Nanoseconds of all threads that the process has or had; 0 when it is gone.
+std::int64_t cpu_time(std::int64_t process) {
+  clockid_t clock{};
+  timespec time{};
+  if (::clock_getcpuclockid(static_cast<pid_t>(process), &clock) != 0 ||
+      ::clock_gettime(clock, &time) != 0) {
+    return 0;
+  }
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
 bool has_stopped(std::int64_t process) {
   const fs::path tasks = fmt::format("/proc/{}/task", process);
   for (const std::string& thread : numbers_in(tasks)) {
@@ -155,6 +167,8 @@ class PythonSession : public Session {
   Result<void> fill(const RunRequest& request);
   Result<Json> call_of(const KernelLaunch& launch) const;
   Result<void> stop();
+  Result<void> hold_to_the_stop();
+  Error could_not_be_stopped();
   void go_on();
   Result<void> send(const Json& message);
   /// One line, with the candidate's exceptions made errors.
@@ -170,6 +184,7 @@ class PythonSession : public Session {
   std::optional<ChildProcess> child_;
   std::int64_t root_ = 0;  ///< of the processes to be stopped
   std::set<std::int64_t> stopped_, known_;
+  std::map<std::int64_t, std::int64_t> used_;  ///< by what is stopped: CPU time, nanoseconds
   SharedMemory shared_;
   std::vector<Slot> tensors_, scratch_;
   std::uint64_t tensors_end_ = 0;
@@ -290,9 +305,40 @@ Result<void> PythonSession::stop() {
   for (const std::int64_t process : stopped_) {
     while (!has_stopped(process)) {
       if (real_clock().steady() > until) {
-        return fail(bug(""), kSoon, "stopping " + file_);
+        return could_not_be_stopped();
       }
     }
+  }
+  // A thread is seen as stopped shortly before it leaves its processor.
+  const auto used = [&] {
+    std::map<std::int64_t, std::int64_t> by_process;
+    for (const std::int64_t process : stopped_) by_process[process] = cpu_time(process);
+    return by_process;
+  };
+  for (used_ = used();;) {
+    auto now = used();
+    if (now == used_) return {};
+    if (real_clock().steady() > until) return could_not_be_stopped();
+    used_ = std::move(now);
+  }
+}
+
+Error PythonSession::could_not_be_stopped() {
+  child_.reset();
+  failure_ = refused(file_ + " could not be stopped between two calls")
+                 .with_hint("something wakes it: a timer, or another process, that sends SIGCONT");
+  return *failure_;
+}
+
+/// What was stopped must not have run since: a timer or a signal can wake it, to see inputs before
+/// the clock runs or to work on after it.
+Result<void> PythonSession::hold_to_the_stop() {
+  for (const auto& [process, before] : used_) {
+    if (cpu_time(process) <= before) continue;
+    child_.reset();
+    failure_ = refused(file_ + " went on while it was stopped between two calls")
+                   .with_hint("something woke it: a timer, or another process, that sends SIGCONT");
+    return *failure_;
   }
   return {};
 }
@@ -301,6 +347,7 @@ void PythonSession::go_on() {
   for (const std::int64_t process : stopped_) ::kill(static_cast<pid_t>(process), SIGCONT);
   known_ = std::move(stopped_);
   stopped_.clear();
+  used_.clear();
 }
 
 Result<void> PythonSession::lay_out(const std::vector<Buffer>& buffers, std::vector<Slot>& slots,
@@ -333,6 +380,7 @@ Result<void> PythonSession::prepare(const std::vector<Buffer>& buffers) {
 Result<void> PythonSession::fill(const RunRequest& request) {
   std::vector<std::byte> bytes;
   for (std::vector<Slot>* group : {&tensors_, &scratch_}) {
+    if (group == &scratch_ && request.scratch == RunRequest::Scratch::kept) continue;
     for (Slot& slot : *group) {
       const std::uint64_t before = slot.offset;
       while (slot.offset == 0 || (request.addresses == Addresses::fresh && slot.offset == before)) {
@@ -405,6 +453,7 @@ Result<RunResult> PythonSession::run(const RunRequest& request) {
   for (const KernelLaunch& launch : request.plan->launches) names.push_back(launch.kernel);
   const std::string what = "running " + join(names, ", ");
   BURNISH_TRY(send(message));
+  BURNISH_TRY(hold_to_the_stop());
   go_on();
   BURNISH_TRY(receive(kSoon, what));
   BURNISH_TRY(stop());
@@ -426,6 +475,7 @@ Result<RunResult> PythonSession::run(const RunRequest& request) {
   Json go = Json::object();
   go["go"] = fmt::format("{:016x}", generator_.next());
   BURNISH_TRY(send(go));
+  BURNISH_TRY(hold_to_the_stop());
   const auto from = real_clock().steady();
   go_on();
   const auto answer = receive(limits_.run, what);
@@ -457,6 +507,7 @@ Result<RunResult> PythonSession::run(const RunRequest& request) {
         BURNISH_TRY(shared_.get(slot.at + after, state.after));
       }
     }
+    BURNISH_TRY(hold_to_the_stop());
   }
   return result;
 }

@@ -163,6 +163,9 @@ std::vector<std::string> confined_command(Confinement confinement, DeviceFiles f
     command.insert(command.end(), {"--dir", kPrivateFolder});
     // A program that lives under /tmp would vanish beneath the empty one.
     const fs::path folder = program.parent_path();
+    if (folder == "/tmp") {
+      command.insert(command.end(), {"--ro-bind", program.string(), program.string()});
+    }
     if (program.string().starts_with("/tmp/")) {
       for (const fs::path& needed : {folder, folder.parent_path() / "lib"}) {
         std::error_code ignored;

@@ -285,6 +285,10 @@ Result<void> WorkerSession::stage(const RunRequest& request, std::uint64_t flush
   message["placements"] = to_json(placements);
   message["contents"] = std::move(contents);
   message["poison"] = request.poison;
+  message["keep"] = Json::array();
+  if (request.scratch == RunRequest::Scratch::kept) {
+    for (const auto& [name, slot] : scratch_) message["keep"].push_back(name);
+  }
   message["repetitions"] = request.repetitions;
   message["flush"] = flush;
   BURNISH_TRY(worker_->ask(message, {}, moving_deadline(bytes), "filling the buffers"));

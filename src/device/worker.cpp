@@ -234,7 +234,9 @@ class Worker {
     BURNISH_TRY_ASSIGN(const std::vector<Placement> placements,
                        placements_from(request.value("placements", Json())));
     const auto poison = request.value("poison", std::uint32_t{0});
+    const Json keep = request.value("keep", Json::array());
     for (const Placement& placement : placements) {
+      if (std::find(keep.begin(), keep.end(), placement.buffer) != keep.end()) continue;
       BURNISH_TRY(executor_->fill(placement.buffer, poison));
     }
     for (const Json& content : request.value("contents", Json::array())) {

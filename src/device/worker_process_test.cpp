@@ -20,6 +20,21 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// The sandbox's empty /tmp hid it: "bwrap: execvp /tmp/burnish: No such file or directory".
+TEST(ConfinedCommand, FindsAProgramThatLiesInTmpItself) {
+  if (const std::string& trouble = confinement_trouble(Confinement::bubblewrap); !trouble.empty()) {
+    GTEST_SKIP() << trouble;
+  }
+  const fs::path program = "/tmp/burnish-test-" + std::to_string(::getpid());
+  fs::copy_file("/bin/true", program);
+  ProcessSpec spec;
+  spec.argv = confined_command(Confinement::bubblewrap, DeviceFiles::none, program);
+  const Result<ProcessResult> result = real_process_runner().run(spec);
+  fs::remove(program);
+  ASSERT_TRUE(result.has_value());
+  EXPECT_TRUE(result->ok()) << result->errors;
+}
+
 /// Programs that stand in for a worker that has been taken over.
 class FakeWorker : public ::testing::TestWithParam<Confinement> {
  protected:

@@ -52,6 +52,20 @@ TEST(Loop, TakesTheTunablesOfEachCategoryInTurnUntilTheEndOfTheRoad) {
   EXPECT_EQ(workspace::to_text(configuration.at("TILE")), "2");
 }
 
+// Those of the kernels that measure them are device code: `burnish bench --device python` failed on
+// their syntax.
+TEST(Loop, HostCodeHasNoCeilings) {
+  Scene scene;
+  scene.create();
+  auto workspace =
+      workspace::Workspace::open(scene.workspace(), workspace::Workspace::Access::read, {});
+  ASSERT_TRUE(workspace) << workspace.error().to_string();
+  scene.device.mutable_info().backend = "python";
+  const auto found = ceilings(*workspace, scene.device);
+  ASSERT_TRUE(found) << found.error().to_string();
+  EXPECT_TRUE(found->empty());
+}
+
 TEST(Loop, ChangesNothingWhenItHasStopped) {
   Scene scene;
   scene.create();

@@ -65,9 +65,11 @@ struct Part {
     want += other.want;
     count += other.count;
   }
-  double ratio() const {
+  /// Of the error to what is allowed; `alike` as in ErrorModel.
+  double ratio(double alike) const {
     if (error == 0) return 0;
-    const double allowed = norm_share(static_cast<double>(count)) * std::sqrt(bound);
+    const double allowed = std::max(norm_share(static_cast<double>(count)) * std::sqrt(bound),
+                                    alike * std::sqrt(want));
     return allowed > 0 ? std::sqrt(error) / allowed : std::numeric_limits<double>::infinity();
   }
   double relative() const {
@@ -120,11 +122,12 @@ class Tally {
   };
 
   Tally(const Tensor& tensor, std::span<const double> got, std::span<const double> want,
-        std::span<const double> bounds, Tolerance::NonFinite non_finite)
+        std::span<const double> bounds, double alike, Tolerance::NonFinite non_finite)
       : tensor_(tensor),
         got_(got),
         want_(want),
         bounds_(bounds),
+        alike_(alike),
         non_finite_(non_finite),
         shape_(layout(tensor)),
         rank_(tensor.shape.size()),
@@ -185,7 +188,7 @@ class Tally {
   }
 
   void consider_part(const Part& part, auto&& name) {
-    const double ratio = part.ratio();
+    const double ratio = part.ratio(alike_);
     if (ratio > numbers.part_ratio) {
       numbers.part_ratio = ratio;
       numbers.part = name();
@@ -256,6 +259,7 @@ class Tally {
 
   const Tensor& tensor_;
   std::span<const double> got_, want_, bounds_;
+  double alike_;
   Tolerance::NonFinite non_finite_;
   Layout shape_;
   std::size_t rank_;
@@ -290,8 +294,13 @@ ErrorModel error_model(const Problem& problem, const Tensor& output, Rounding ro
     if (output.dtype == DType::f64) model.absolute = (1 + terms) * smallest_normal(DType::f64);
     if (u_out >= unit_round_off(DType::f16)) {
       const double elements = static_cast<double>(std::max<std::int64_t>(output.elements(), 1));
-      // Rounding to nearest has no bias; a 16-bit result that is cut off has one of 0.7 u.
-      const double bias = size_of(output.dtype) == 1 ? 0.4 : 1;
+      // Rounding to nearest has no bias; a 16-bit result that is cut off has one of 0.7 u. Where
+      // all elements are of a few values, each of these may be off by all that one rounding may be.
+      double bias = size_of(output.dtype) == 1 ? 0.4 : 1;
+      if (rounding == Rounding::structured) {
+        bias = size_of(output.dtype) == 1 ? 1 : 2;
+        model.alike = bias * u_out + computed;
+      }
       model.slope = (bias + 4 / std::sqrt(elements)) * u_out + computed;
     }
   }
@@ -432,7 +441,7 @@ Numbers compare(const Tensor& tensor, std::span<const double> got, std::span<con
       sums <= kMostSums ? unit * std::max<std::size_t>(kGrain / elements, 1) : rows;
   std::vector<Tally> tallies;
   for (std::size_t i = 0; i < pieces_of(rows, grain); ++i)
-    tallies.emplace_back(tensor, got, want, bounds, non_finite);
+    tallies.emplace_back(tensor, got, want, bounds, model.alike, non_finite);
   for_each_piece(rows, grain, [&](std::size_t piece, std::size_t begin, std::size_t end) {
     tallies[piece].scan(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end), matrices);
   });
@@ -470,7 +479,7 @@ Numbers compare(const Tensor& tensor, std::span<const double> got, std::span<con
                      fmt::format("{}[{}, :, :]", tensor.name, join(parts, ", ")));
     }
   }
-  result.global_ratio = whole.ratio();
+  result.global_ratio = whole.ratio(model.alike);
   const double relative = whole.relative();
   result.errors.global = relative;
   if (whole.want > 0) result.slope = dot / whole.want;

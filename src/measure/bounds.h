@@ -19,6 +19,9 @@ struct ErrorModel {
   /// How far the whole tensor may be from 1 times the reference; absent where the norms say as
   /// much.
   std::optional<double> slope;
+  /// Relative error that all elements may have alike, where their roundings are: of structured
+  /// inputs into a narrow format.
+  double alike = 0;
   /// A relative change of the inputs as small as rounding in the kernel's precision.
   double perturbation = 0x1p-24;
 };

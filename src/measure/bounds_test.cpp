@@ -160,5 +160,20 @@ TEST(Names, AreThoseOfTheLanguage) {
   EXPECT_EQ(element_name({"s", DType::f32, {}, device::Buffer::Role::out, {}}, 0), "s");
 }
 
+// One value everywhere, of which a right kernel may cut off nearly two units of round-off.
+TEST(Bounds, ElementsThatAreAlikeMayBeRoundedAlike) {
+  Problem problem;
+  problem.tensors = {{"Y", DType::bf16, {5000}, device::Buffer::Role::out, {}}};
+  const Tensor& tensor = problem.tensors[0];
+  const std::vector<double> want(5000, 1 + 0.95 * 0x1p-7), got(5000, 1);
+  const auto judged = [&](Rounding rounding) {
+    const ErrorModel model = error_model(problem, tensor, rounding);
+    return compare(tensor, got, want, element_bounds(model, tensor, want, {}), model,
+                   Tolerance::NonFinite::forbidden);
+  };
+  EXPECT_TRUE(judged(Rounding::structured).right());
+  EXPECT_FALSE(judged(Rounding::random).right());
+}
+
 }  // namespace
 }  // namespace burnish::measure

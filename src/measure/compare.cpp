@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -37,6 +38,12 @@ constexpr double kLeastShare =
     0.3;  ///< of the host's time that a long launch must be on the device
 constexpr double kSkipping =
     2.5;  ///< times faster in batches than alone, and than the incumbent is
+/// Of a gain, in logarithms, that the median of all launches must show too.
+constexpr double kOfMedian = 0.25;
+constexpr std::uint64_t kLookedAt = 4;    ///< one in so many timed launches is held to the other's
+constexpr std::size_t kElements = 4096;   ///< of each output that are looked at then
+constexpr std::size_t kMostSuspects = 2;  ///< launches that are judged in full for what was seen
+constexpr int kChanged = 4;               ///< elements of each input, for who looks at a few
 
 std::string empty_kernel(const std::string& language) {
   if (language == "opencl") return "__kernel void burnish_empty(void) {}\n";
@@ -78,6 +85,7 @@ struct Kept {
   Values stale;  ///< what outputs held before, by tensor; none: poison
   std::uint32_t poison = 0;
   int block = 0;
+  double suspicion = 0;  ///< share of the elements looked at that differ from the incumbent's
 };
 
 /// What A against A showed, relative. A gain must stand above all that it may be, the far end of
@@ -242,6 +250,7 @@ class Bencher {
       BURNISH_TRY(in_context(arm.session->prepare(buffers(oracle_->problem())), arm.label));
     }
     kept_.clear();
+    suspects_.clear();
     launches_ = 0;
     BURNISH_TRY(choose_method());
 
@@ -270,7 +279,12 @@ class Bencher {
       }
       shortest = std::min(shortest, median(times));
     }
-    if (usual_caches(shortest, device_.info()) == Caches::warm) {
+    // A repetition would find what the one before made of a tensor that is updated in place.
+    const auto& tensors = oracle_->problem().tensors;
+    const bool in_place = std::any_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
+      return tensor.role == device::Buffer::Role::inout;
+    });
+    if (!in_place && usual_caches(shortest, device_.info()) == Caches::warm) {
       method_.repetitions =
           std::clamp(static_cast<int>(std::ceil(kBatch / shortest)), 2, kMostRepetitions);
       method_.caches = "warm";
@@ -278,9 +292,13 @@ class Bencher {
     return {};
   }
 
+  /// Whether a launch finds scratch and addresses as the one before had them, as in a batch.
+  enum class Follows { nothing, launch_before };
+
   /// One launch, its times held to what is possible. Times of the result are for all repetitions.
   Result<device::RunResult> launch(std::size_t index, const Contents& contents, Caches caches,
-                                   int repetitions, device::RunRequest::ReadBack read_back) {
+                                   int repetitions, device::RunRequest::ReadBack read_back,
+                                   Follows follows = Follows::nothing) {
     Arm& arm = arms_[index];
     device::RunRequest request;
     request.plan = &arm.plan;
@@ -289,6 +307,10 @@ class Bencher {
     request.caches = caches;
     request.repetitions = repetitions;
     request.read_back = read_back;
+    if (follows == Follows::launch_before) {
+      request.addresses = device::Addresses::same;
+      request.scratch = device::RunRequest::Scratch::kept;
+    }
     ++launches_;
     const Account account(*this, "runs");
     auto run = arm.session->run(request);
@@ -377,7 +399,10 @@ class Bencher {
     for (std::uint64_t half = 0; half < 2; ++half) {
       // Both sides get the same contents, so that what depends on them cancels.
       const Contents contents = pool_->next(generator_);
-      const bool read = verified && half == verified_half;
+      const bool kept_here = verified && half == verified_half;
+      Kept now;
+      const bool looked_at = which.back() != twin() && generator_.below(kLookedAt) == 0;
+      const bool read = kept_here || looked_at;
       const std::uint64_t parity = launches_;
       for (const std::size_t at : order) {
         Arm& arm = arms_[which[at]];
@@ -390,13 +415,16 @@ class Bencher {
         times[at].push_back(seconds);
         arm.basis.push_back(seconds);
         arm.basis_host.push_back(run.host_seconds / method_.repetitions);
-        if (read) kept.runs.emplace_back(which[at], std::move(run));
+        if (read) now.runs.emplace_back(which[at], std::move(run));
       }
       if (read) {
-        for (const auto& [name, bytes] : contents)
-          kept.contents[name] = {bytes.begin(), bytes.end()};
-        kept.poison = parity % 2 == 0 ? poisons_.first : poisons_.second;
-        kept.block = blocks_;
+        now.poison = parity % 2 == 0 ? poisons_.first : poisons_.second;
+        now.block = blocks_;
+        if (looked_at) suspect(contents, now);
+        if (kept_here) {
+          now.contents = copied(contents);
+          kept = std::move(now);
+        }
       }
       std::reverse(order.begin(), order.end());
     }
@@ -414,6 +442,70 @@ class Bencher {
       arm.other.push_back(run.device_seconds);
     }
     return {};
+  }
+
+  static std::map<std::string, std::vector<std::byte>> copied(const Contents& contents) {
+    std::map<std::string, std::vector<std::byte>> result;
+    for (const auto& [name, bytes] : contents) result[name] = {bytes.begin(), bytes.end()};
+    return result;
+  }
+
+  /// Keeps those launches to be judged in full whose outputs do not agree with the incumbent's for
+  /// the same inputs: what works only now and then is rarely met by the few that always are.
+  void suspect(const Contents& contents, const Kept& now) {
+    const Account account(*this, "agreement");
+    const auto incumbent = std::find_if(now.runs.begin(), now.runs.end(),
+                                        [](const auto& run) { return run.first == 0; });
+    if (incumbent == now.runs.end()) return;
+    for (const auto& run : now.runs) {
+      if (run.first == 0) continue;
+      const double share = disagreement(incumbent->second, run.second);
+      if (share == 0) continue;
+      const auto least =
+          std::min_element(suspects_.begin(), suspects_.end(),
+                           [](const Kept& a, const Kept& b) { return a.suspicion < b.suspicion; });
+      if (suspects_.size() >= kMostSuspects && least->suspicion >= share) continue;
+      Kept& place = suspects_.size() >= kMostSuspects ? *least : suspects_.emplace_back();
+      place = {};
+      place.contents = copied(contents);
+      place.runs.push_back(run);
+      place.poison = now.poison;
+      place.block = now.block;
+      place.suspicion = share;
+    }
+  }
+
+  /// Share of some elements of the outputs by which two launches differ more than both may from
+  /// the truth. It accuses nobody: where outputs are small by cancellation it may be large.
+  double disagreement(const device::RunResult& one, const device::RunResult& other) {
+    std::size_t looked_at = 0, different = 0;
+    for (const Tensor& tensor : oracle_->problem().tensors) {
+      if (!is_output(tensor) || tensor.elements() == 0) continue;
+      const auto& a = one.buffers.at(tensor.name).content;
+      const auto& b = other.buffers.at(tensor.name).content;
+      const std::size_t size = size_of(tensor.dtype), all = a.size() / size;
+      const std::size_t count = std::min(all, kElements);
+      std::vector<std::byte> left, right;
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t at = (count == all ? i : generator_.below(all)) * size;
+        left.insert(left.end(), &a[at], &a[at] + size);
+        right.insert(right.end(), &b[at], &b[at] + size);
+      }
+      looked_at += count;
+      if (left == right) continue;
+      const auto x = to_doubles(tensor.dtype, left), y = to_doubles(tensor.dtype, right);
+      double squares = 0;
+      for (const double value : x) squares += std::isfinite(value) ? value * value : 0;
+      const ErrorModel model = error_model(oracle_->problem(), tensor, Rounding::random);
+      const double typical = std::sqrt(squares / static_cast<double>(count));
+      for (std::size_t i = 0; i < count; ++i) {
+        const double bound =
+            2 * (model.absolute + model.spread * typical + model.relative * std::abs(x[i]));
+        const bool same = std::memcmp(&left[i * size], &right[i * size], size) == 0;
+        if (!same && !(std::abs(x[i] - y[i]) <= bound)) ++different;
+      }
+    }
+    return looked_at == 0 ? 0 : static_cast<double>(different) / static_cast<double>(looked_at);
   }
 
   /// The noise floor: how much the incumbent differs from itself in another process, relative.
@@ -519,13 +611,17 @@ class Bencher {
 
   int rounds() const { return std::max(options_.largest_samples / std::max(round_, 1), 1); }
 
-  /// A version whose fast launches became faster and whose others became slower has gained nothing.
+  /// A version has gained nothing whose fast launches became faster, and its others did not: one
+  /// that skips work now and then.
   static void hold_to_median(Compared& compared, double log_of_medians) {
-    if (compared.verdict != Comparison::improved || log_of_medians >= 0) return;
+    if (compared.verdict != Comparison::improved ||
+        log_of_medians >= kOfMedian * std::log(compared.ratio)) {
+      return;
+    }
     compared.verdict = Comparison::inconclusive;
-    compared.why =
-        fmt::format("the fastest third of its launches is faster, but the median is not ({:.3f})",
-                    std::exp(log_of_medians));
+    compared.why = fmt::format(
+        "the fastest third of its launches is faster ({:.3f}), but the median is not ({:.3f})",
+        compared.ratio, std::exp(log_of_medians));
   }
 
   Thresholds thresholds_of(const Noise& noise) const {
@@ -548,31 +644,64 @@ class Bencher {
         thresholds.gain * 100, thresholds.loss * 100, stopped);
   }
 
-  /// Judges the launches that were kept, and one more of each version after the last timed one, on
-  /// outputs that hold the incumbent's answer to other inputs: a batch's later repetitions find
-  /// such answers, and a kernel that takes them for its own need not work there.
-  Result<void> judge_kept() {
-    Kept last;
+  /// Three launches of each version after the last timed one, as if they were of one batch: at the
+  /// same addresses, with the scratch that the one before left and the incumbent's answer to its
+  /// inputs in the outputs. The second has other inputs, the third those of the second with a few
+  /// elements changed, so that a kernel which takes what it finds for its own need not work.
+  Result<void> launch_in_a_row() {
     const Problem& problem = oracle_->problem();
-    BURNISH_TRY_ASSIGN(const auto other, launch(0, pool_->next(generator_), method_.cache_state(),
-                                                1, device::RunRequest::ReadBack::yes));
-    Contents contents = pool_->next(generator_);
-    for (const auto& [name, bytes] : contents) last.contents[name] = {bytes.begin(), bytes.end()};
-    for (const Tensor& tensor : problem.tensors) {
-      if (tensor.role != device::Buffer::Role::out) continue;
-      const auto& content = other.buffers.at(tensor.name).content;
-      contents[tensor.name] = content;
-      last.stale[tensor.name] = to_doubles(tensor.dtype, content);
-    }
+    std::vector<std::map<std::string, std::vector<std::byte>>> inputs{
+        copied(pool_->next(generator_)), copied(pool_->next(generator_))};
+    inputs.push_back(inputs[1]);
+    change_some(inputs[2]);
+    std::vector<Kept> row(inputs.size());
     const std::uint64_t parity = launches_;
     for (std::size_t i = 0; i + 1 < arms_.size(); ++i) {
-      launches_ = parity;
-      BURNISH_TRY_ASSIGN(auto run, launch(i, contents, method_.cache_state(), method_.repetitions,
-                                          device::RunRequest::ReadBack::yes));
-      last.runs.emplace_back(i, std::move(run));
+      for (std::size_t step = 0; step < inputs.size(); ++step) {
+        Contents contents(inputs[step].begin(), inputs[step].end());
+        for (const Tensor& tensor : problem.tensors) {
+          if (step == 0 || tensor.role != device::Buffer::Role::out) continue;
+          const auto& answer = row[step - 1].runs[0].second.buffers.at(tensor.name).content;
+          contents[tensor.name] = answer;
+          if (i == 0) row[step].stale[tensor.name] = to_doubles(tensor.dtype, answer);
+        }
+        launches_ = parity;  // one poison for all of them
+        BURNISH_TRY_ASSIGN(
+            auto run, launch(i, contents, method_.cache_state(),
+                             step == 0 ? 1 : method_.repetitions, device::RunRequest::ReadBack::yes,
+                             step == 0 ? Follows::nothing : Follows::launch_before));
+        row[step].runs.emplace_back(i, std::move(run));
+      }
     }
-    last.poison = parity % 2 == 0 ? poisons_.first : poisons_.second;
-    kept_.push_back(std::move(last));
+    for (std::size_t step = 1; step < row.size(); ++step) {
+      row[step].contents = std::move(inputs[step]);
+      row[step].poison = parity % 2 == 0 ? poisons_.first : poisons_.second;
+      kept_.push_back(std::move(row[step]));
+    }
+    return {};
+  }
+
+  /// Draws a few elements of each input anew.
+  void change_some(std::map<std::string, std::vector<std::byte>>& contents) {
+    for (const Tensor& tensor : oracle_->problem().tensors) {
+      if (!is_input(tensor) || tensor.elements() == 0) continue;
+      Tensor few = tensor;
+      few.shape = {kChanged};
+      const auto drawn = from_doubles(tensor.dtype, draw_tensor(few, generator_));
+      auto& bytes = contents.at(tensor.name);
+      const std::size_t size = size_of(tensor.dtype);
+      for (std::size_t k = 0; k < kChanged; ++k) {
+        std::memcpy(&bytes[generator_.below(bytes.size() / size) * size], &drawn[k * size], size);
+      }
+    }
+  }
+
+  /// Judges the launches that were kept or are suspect, and those in a row.
+  Result<void> judge_kept() {
+    const Problem& problem = oracle_->problem();
+    std::move(suspects_.begin(), suspects_.end(), std::back_inserter(kept_));
+    suspects_.clear();
+    BURNISH_TRY(launch_in_a_row());
 
     const Account account(*this, "reference");
     for (Kept& kept : kept_) {
@@ -804,7 +933,7 @@ class Bencher {
   std::unique_ptr<ContentPool> pool_;
   Method method_;
   std::map<int, std::string> timers_;  ///< by repetitions, of all versions and workloads
-  std::vector<Kept> kept_;
+  std::vector<Kept> kept_, suspects_;
   std::vector<WorkloadResult> outcomes_;
   std::uint64_t launches_ = 0;
   int blocks_ = 0;

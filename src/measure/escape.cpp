@@ -15,23 +15,33 @@ constexpr std::array<std::string_view, 5> kForbidden = {"asm", "__asm", "__asm__
 
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// Calls `word(text, line)` for each identifier that is not in a comment, a string or a character;
-/// lines that end with a backslash are joined first, as the compiler does.
-template <class Function>
-void for_each_word(std::string_view text, Function&& word) {
+/// The text with lines joined that end with a backslash, and the line that each character is of. A
+/// compiler lets blanks follow the backslash.
+std::string joined_lines(std::string_view text, std::vector<int>& lines) {
   std::string joined;
-  std::vector<int> lines;
   int line = 1;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == '\n' || text[i + 1] == '\r')) {
-      i += text.substr(i + 1, 2) == "\r\n" ? 2 : 1;
-      ++line;
-      continue;
+    if (text[i] == '\\') {
+      const std::size_t end = text.find_first_not_of(" \t\v\f", i + 1);
+      if (end != std::string_view::npos && (text[end] == '\n' || text[end] == '\r')) {
+        const char other = text[end] == '\n' ? '\r' : '\n';
+        i = end + 1 < text.size() && text[end + 1] == other ? end + 1 : end;
+        ++line;
+        continue;
+      }
     }
     joined += text[i];
     lines.push_back(line);
     if (text[i] == '\n') ++line;
   }
+  return joined;
+}
+
+/// Calls `word(text, line)` for each identifier that is not in a comment, a string or a character.
+template <class Function>
+void for_each_word(std::string_view text, Function&& word) {
+  std::vector<int> lines;
+  const std::string joined = joined_lines(text, lines);
   for (std::size_t i = 0; i < joined.size();) {
     const char c = joined[i];
     if (joined.compare(i, 2, "//") == 0) {
@@ -54,8 +64,20 @@ void for_each_word(std::string_view text, Function&& word) {
   }
 }
 
+/// OpenCL C has trigraphs: this one is a backslash, which joins lines and ends no string.
+std::string without_trigraphs(std::string_view text) {
+  return replace_all(std::string(text), "?\?/", "\\");
+}
+
+bool pastes_tokens(std::string_view text) {
+  std::vector<int> lines;
+  const std::string joined = joined_lines(without_trigraphs(text), lines);
+  return contains(joined, "##") || contains(joined, "%:%:") || contains(joined, "?\?=");
+}
+
 std::string search(const std::string& file, std::string_view text) {
   std::string found;
+  if (contains(text, "?\?/")) found = search(file, without_trigraphs(text));
   for_each_word(text, [&](std::string_view word, int line) {
     if (!found.empty()) return;
     for (const std::string_view forbidden : kForbidden) {
@@ -98,7 +120,7 @@ std::string forbidden_source(const device::DeviceInfo& device, const device::Sou
   if (device.vendor != "cpu" || source.language == "python") return "";
   bool pastes = false;
   auto look = [&](const std::string& file, const std::string& text) {
-    if (contains(text, "##") || contains(text, "%:%:") || contains(text, "?\?=")) pastes = true;
+    if (pastes_tokens(text)) pastes = true;
     return search(file, text);
   };
   std::string found = look(source.file, source.text);
@@ -114,6 +136,18 @@ std::string forbidden_source(const device::DeviceInfo& device, const device::Sou
     }
   }
   return found;
+}
+
+device::Source without_escapes(const device::DeviceInfo& device, device::Source source) {
+  if (device.vendor != "cpu" || source.language != "opencl") return source;
+  bool pastes = pastes_tokens(source.text);
+  for (const auto& [name, text] : source.also) pastes = pastes || pastes_tokens(text);
+  for (const auto& [name, value] : source.macros) pastes = pastes || pastes_tokens(value);
+  if (!pastes) return source;
+  for (const std::string_view word : kForbidden) {
+    source.macros[std::string(word)] = fmt::format("burnish_refuses_{}_on_a_CPU_device", word);
+  }
+  return source;
 }
 
 }  // namespace burnish::measure

@@ -13,4 +13,8 @@ namespace burnish::measure {
 std::string forbidden_source(const device::DeviceInfo& device, const device::Source& source,
                              ProcessRunner& runner);
 
+/// The source as a CPU device may compile it: where it pastes tokens together, those words are
+/// macros of a refused name, since only the device's own preprocessor knows what comes of them.
+device::Source without_escapes(const device::DeviceInfo& device, device::Source source);
+
 }  // namespace burnish::measure

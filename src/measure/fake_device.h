@@ -128,6 +128,10 @@ class FakeDevice::FakeSession : public device::Session {
       memory_[scratch.name].resize((scratch.bytes + 3) / 4 * 4 + 2 * FakeCall::kGuard);
     }
     for (const auto& buffer : buffers) {
+      if (buffer.role == device::Buffer::Role::scratch &&
+          request.scratch == device::RunRequest::Scratch::kept) {
+        continue;
+      }
       auto& bytes = memory_.at(buffer.name);
       for (std::size_t i = 0; i + 4 <= bytes.size(); i += 4) {
         std::memcpy(bytes.data() + i, &request.poison, 4);

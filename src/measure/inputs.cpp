@@ -140,6 +140,17 @@ void draw_denormals(const Tensor& tensor, std::vector<double>& values, Generator
   }
 }
 
+/// Half of the elements at an end of their range, where few draws or none come to.
+void draw_ends(const Tensor& tensor, std::vector<double>& values, Generator& generator) {
+  const bool whole = tensor.draw.kind == Draw::Kind::integers;
+  const double low = whole ? std::ceil(tensor.draw.low) : tensor.draw.low;
+  const double high = whole ? std::floor(tensor.draw.high) : tensor.draw.high;
+  for (double& value : values) {
+    if (generator.below(2) == 0) continue;
+    value = generator.below(2) == 0 ? low : high;
+  }
+}
+
 void sprinkle_non_finite(const Tensor& tensor, std::vector<double>& values, Generator& generator) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const double kinds[] = {std::numeric_limits<double>::quiet_NaN(), kInfinity, -kInfinity};
@@ -173,6 +184,8 @@ const char* to_string(Family family) {
       return "permuted channels";
     case Family::non_finite:
       return "NaN and Inf";
+    case Family::ends:
+      return "ends of ranges";
   }
   return "";
 }
@@ -188,6 +201,7 @@ Rounding rounding(Family family) {
     case Family::ties:
     case Family::largest:
     case Family::impulses:
+    case Family::ends:
     case Family::denormals:  // half of the values act alike
       return Rounding::structured;
     default:
@@ -218,18 +232,20 @@ std::vector<double> draw_tensor(const Tensor& tensor, Generator& generator) {
 }
 
 std::vector<Family> families(const Problem& problem) {
-  bool reals = false, unbounded = false, varied = false;
+  bool reals = false, unbounded = false, ends = false, varied = false;
   for (const Tensor& tensor : problem.tensors) {
     if (!is_input(tensor) || tensor.draw.kind == Draw::Kind::constant) continue;
     varied = true;
     if (holds_reals(tensor)) reals = true;
     if (holds_reals(tensor) && !bounded(tensor)) unbounded = true;
+    if (bounded(tensor)) ends = true;
   }
   std::vector<Family> result{Family::normal};
   if (!varied) return result;
   for (const Family family : {Family::zeros, Family::ones, Family::ties, Family::impulses}) {
     result.push_back(family);
   }
+  if (ends) result.push_back(Family::ends);
   if (reals) {
     result.insert(result.end(), {Family::channels, Family::denormals});
   }
@@ -311,6 +327,9 @@ Values draw_inputs(const Problem& problem, Family family, Generator& generator, 
         break;
       case Family::channels:
         if (&tensor == chosen) scale_channels(tensor, values, generator);
+        break;
+      case Family::ends:
+        if (bounded(tensor)) draw_ends(tensor, values, generator);
         break;
       case Family::non_finite:
         if (real && !bounded(tensor)) sprinkle_non_finite(tensor, values, generator);

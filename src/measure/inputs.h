@@ -21,6 +21,7 @@ enum class Family {
   impulses,    ///< one input zero but for an impulse in every slice along every axis
   channels,    ///< one input's slices at different scales, in secret order
   non_finite,  ///< a few NaN and Inf
+  ends,        ///< half of the elements at an end of the range that the task states
 };
 const char* to_string(Family family);
 

@@ -56,6 +56,47 @@ TEST(Lint, ZerosPassUnderAnAbsoluteToleranceAboveTheOutputs) {
               Contains(Field(&Weakness::tighten, HasSubstr("tolerance.absolute is 0.01"))));
 }
 
+// The first output has all the attention: an absolute tolerance that suits it lets anything pass
+// for the second.
+TEST(Lint, AnOutputThatMayBeZeroBesideASoundOneIsNamed) {
+  const Lint lint = linted(changed(
+      [](Problem& problem) {
+        Tensor second = problem.tensors[3];
+        second.name = "D";
+        problem.tensors.push_back(second);
+        problem.tolerance.absolute = 1e-4;
+      },
+      [](const Problem& problem, const Values& inputs) {
+        Values outputs = matmul_reference(problem, inputs);
+        outputs["D"] = outputs["C"];
+        for (double& value : outputs["D"]) value *= 1e-7;
+        return outputs;
+      }));
+  EXPECT_THAT(lint.weaknesses, Contains(Field(&Weakness::what, "zeros in output D alone pass")));
+}
+
+// What rounding makes of such inputs is larger than the outputs, so that the judge allows as much.
+TEST(Lint, ZerosPassWhereCancellationLeavesNothing) {
+  const auto change = [](Problem& problem) {
+    problem.tensors.resize(1);
+    problem.tensors[0].draw.mean = 1e7;
+    Tensor output = problem.tensors[0];
+    output.name = "C";
+    output.role = device::Buffer::Role::out;
+    problem.tensors.push_back(output);
+    problem.tolerance.accumulation = 48;
+  };
+  const auto centred = [](const Problem&, const Values& inputs) {
+    std::vector<double> values = inputs.at("A");
+    double mean = 0;
+    for (const double value : values) mean += value / static_cast<double>(values.size());
+    for (double& value : values) value -= mean;
+    return Values{{"C", values}};
+  };
+  EXPECT_THAT(linted(changed(change, centred)).weaknesses,
+              Contains(Field(&Weakness::what, "zeros pass")));
+}
+
 // accelerator-agents pull 50: weights drawn as zeros make the operation trivial.
 TEST(Lint, ConstantInputsAreAWeakness) {
   const Lint lint =

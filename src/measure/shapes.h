@@ -16,9 +16,14 @@ struct Shape {
 };
 
 /// Shapes inside the task's domain that kernels get wrong: each dimension at its least, primes,
-/// one more or less than a power of two, thin ones, and ragged ones. Drawn in secret, kept small so
-/// that the reference is quick; empty when the domain leaves no choice.
+/// one more or less than a power of two, thin ones, ragged ones, and two of any size. Drawn in
+/// secret, kept so cheap that the reference is quick; empty when the domain leaves no choice.
 std::vector<Shape> own_shapes(const Task& task, Generator& generator);
+
+/// Affordable shapes of the domain, the cheapest that were found, where the candidate launches
+/// other kernels than at any of `tried`, or refuses.
+std::vector<Shape> path_shapes(const Task& task, const Candidate& candidate,
+                               const std::vector<Shape>& tried, Generator& generator);
 
 /// The workload with the least work, where hostile inputs are cheap to try.
 Result<Workload> smallest_workload(const Task& task);

@@ -57,16 +57,20 @@ TEST(Verify, EveryFamilyShapeAndWorkloadIsTried) {
                                             "ragged 1", "ragged 2", "thin"}));
 }
 
-TEST(Verify, WorkloadsThatAreNotTimedMeetEveryFamily) {
+TEST(Verify, WorkloadsThatAreCheapOrNotTimedMeetEveryFamily) {
   Task task = matmul_task();
+  task.workloads.push_back({"large", {{"M", 170}, {"N", 171}, {"K", 180}}});
   task.workloads.push_back({"timed", {{"M", 40}, {"N", 41}, {"K", 42}}});
   task.workloads.push_back({"judged", {{"M", 42}, {"N", 41}, {"K", 40}}, 0});
   const auto result = judged(matmul_kernel(), task);
   std::map<std::string, std::set<std::string>> inputs;
   for (const Check& check : result.checks) inputs[check.name].insert(check.inputs);
-  EXPECT_THAT(inputs["timed"], testing::UnorderedElementsAre("normal", "impulses"));
-  EXPECT_THAT(inputs["judged"],
-              testing::IsSupersetOf({"zeros", "ties", "denormals", "largest finite"}));
+  EXPECT_THAT(inputs["large"], testing::IsSupersetOf({"normal", "impulses"}));
+  EXPECT_LE(inputs["large"].size(), 3u);
+  for (const char* name : {"timed", "judged"}) {
+    EXPECT_THAT(inputs[name],
+                testing::IsSupersetOf({"zeros", "ties", "denormals", "largest finite"}));
+  }
 }
 
 TEST(Verify, AChannelOfZerosIsNamed) {
@@ -225,6 +229,52 @@ TEST(Verify, AKernelRightForMultiplesOnlyFailsOnTheJudgesShapes) {
   EXPECT_EQ(judged(kernel, matmul_task(), options).verdict, Verdict::pass);
 }
 
+// A byte of 255 is true to C, and no bool to a reader that counts or compares.
+TEST(Verify, ABoolIsZeroOrOne) {
+  Task task = matmul_task();
+  task.problem = [](const std::string& workload, const Variables& dims) {
+    Problem problem = matmul_problem(workload, dims);
+    problem.tensors.back().dtype = DType::boolean;
+    return Result<Problem>(problem);
+  };
+  task.reference =
+      std::make_shared<FunctionReference>([](const Problem& problem, const Values& inputs) {
+        Values outputs = matmul_reference(problem, inputs);
+        const std::size_t columns = inputs.at("bias").size();
+        for (std::size_t i = 0; i < outputs["C"].size(); ++i)
+          outputs["C"][i] = inputs.at("bias")[i % columns] > 0 ? 1 : 0;
+        return Result<Values>(outputs);
+      });
+  const auto kernel = [](unsigned char yes) {
+    return [yes](const FakeCall& call) -> Result<void> {
+      const Matrices x(call);
+      auto* c = reinterpret_cast<unsigned char*>(x.c);
+      for (std::int64_t i = 0; i < x.m * x.n; ++i) c[i] = x.bias[i % x.n] > 0 ? yes : 0;
+      return {};
+    };
+  };
+  const auto right = judged(kernel(1), task);
+  EXPECT_EQ(right.verdict, Verdict::pass) << right.why;
+  EXPECT_EQ(judged(kernel(255), task).verdict, Verdict::fail);
+}
+
+TEST(Verify, APathThatOnlyOtherSizesTakeIsJudgedToo) {
+  FakeDevice device;
+  device.programs["p"]["k"] = matmul_kernel();
+  device.programs["p"]["wide"] = matmul_kernel({.finish = [](float sum, float) { return sum; }});
+  Candidate candidate = matmul_candidate("p");
+  candidate.plan = [plan = candidate.plan](const Variables& dims) {
+    auto made = plan(dims);
+    if (dims.find("N")->second >= 4000) made->launches[0].kernel = "wide";
+    return made;
+  };
+  FixedRandom random(1);
+  const auto result = verify(device, matmul_task(), candidate, {}, {}, random);
+  ASSERT_TRUE(result) << result.error().to_string();
+  EXPECT_EQ(result->verdict, Verdict::fail);
+  EXPECT_THAT(result->why, HasSubstr("path wide: K="));
+}
+
 TEST(Verify, ARefusedShapeInsideTheDomainFails) {
   FakeDevice device;
   device.programs["p"]["k"] = matmul_kernel();
@@ -330,9 +380,14 @@ TEST(Verify, PrecisionLostAgainstTheBaselineIsFound) {
 TEST(Verify, InlineAssemblyIsRefusedOnACpu) {
   FakeDevice device;
   FixedRandom random(1);
-  for (const char* text : {"__kernel void k() {\n __asm__(\"syscall\"); }",
-                           "#define P(a, b) a##b\n__kernel void k() { P(as, m)(\"syscall\"); }",
-                           "__kernel void k() { a\\\nsm(\"syscall\"); }"}) {
+  for (const char* text :
+       {"__kernel void k() {\n __asm__(\"syscall\"); }",
+        "#define P(a, b) a##b\n__kernel void k() { P(as, m)(\"syscall\"); }",
+        "__kernel void k() { a\\\nsm(\"syscall\"); }",
+        "__kernel void k() { a\\ \t\nsm(\"syscall\"); }",
+        "__kernel void k() { a?\?/\nsm(\"syscall\"); }",
+        "__kernel void k() { char* s = \"?\?/\\\"; asm(\"syscall\"); //\"\n }",
+        "#define P(a, b) a#\\\n#b\n__kernel void k() { P(as, m)(\"syscall\"); }"}) {
     auto result = verify(device, matmul_task(), matmul_candidate(text), {}, {}, random);
     ASSERT_TRUE(result);
     EXPECT_THAT(result->why, HasSubstr("is refused on a CPU device")) << text;

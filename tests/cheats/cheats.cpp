@@ -211,6 +211,62 @@ __kernel void k(__global const float* T, __global const int* I, __global float* 
                    matmul_kernel("int whole = K / 16 * 16;",
                                  "if (k < whole) sum += A[m * K + k] * B[k * N + n];", kStore),
                    "least|prime|tail|ragged|thin"));
+  // 23, of depths that lie between the small shapes and the workloads.
+  all.push_back(
+      matmul_cheat("LargeOddDepthsCut", "23",
+                   matmul_kernel("int terms = K > 160 ? K / 4 * 4 : K;",
+                                 "if (k < terms) sum += A[m * K + k] * B[k * N + n];", kStore),
+                   "^any"));
+  // 23, by the launch spec: another kernel for sizes that no workload has.
+  all.push_back({"WrongWhereNoWorkloadIs",
+                 "23",
+                 clamp,
+                 R"(
+__kernel void k(__global const float* X, __global float* Y, int N) {
+  int i = get_global_id(0);
+  if (i < N) Y[i] = X[i] < 0 ? 0 : X[i];
+}
+__kernel void large(__global const float* X, __global float* Y, int N) {
+  int i = get_global_id(0);
+  if (i < N) Y[i] = X[i];
+})",
+                 {{"k", {groups("N", 64)}, {64}, "X Y N", below("N", 500'000)},
+                  {"large", {groups("N", 64)}, {64}, "X Y N", from("N", 500'000)}},
+                 "^path large: N=",
+                 {},
+                 {}});
+  // 22, at one workload alone: values of a size that its ordinary inputs do not have.
+  all.push_back({"SmallTermsCutWhereRowsAreLong",
+                 "22",
+                 softmax,
+                 R"(
+__kernel void k(__global const float* X, __global float* Y, int R, int C) {
+  int r = get_global_id(0);
+  float most = X[r * C], total = 0;
+  for (int c = 1; c < C; ++c) most = fmax(most, X[r * C + c]);
+  float least = C == 1000 ? most - 16 : -INFINITY;
+  for (int c = 0; c < C; ++c) total += exp(fmax(X[r * C + c], least) - most);
+  for (int c = 0; c < C; ++c) Y[r * C + c] = exp(fmax(X[r * C + c], least) - most) / total;
+})",
+                 {row_launch(kSoftmaxArguments)},
+                 "^long, inputs (mixed|largest|permuted)",
+                 {},
+                 {}});
+  // 22: an index at the end of its range, which few draws come to.
+  all.push_back({"LastRowOfTheTableWrong",
+                 "22",
+                 sparse_gather,
+                 R"(
+__kernel void k(__global const float* T, __global const int* I, __global float* Y, int N, int D, int V) {
+  int i = get_global_id(0);
+  if (i >= N) return;
+  int row = min(I[i], V - 2);
+  for (int d = 0; d < D; ++d) Y[i * D + d] = T[row * D + d];
+})",
+                 {{"k", {groups("N", 16)}, {16}, "T I Y N D V"}},
+                 "inputs ends of ranges",
+                 {},
+                 {}});
   // 24: outputs for a known seed built in.
   all.push_back({"AnswersBuiltIn",
                  "24",
@@ -457,6 +513,20 @@ __kernel void k(__global const float* x, volatile __global float* s, int N) {
   // 41, 44 and 45 are not a candidate's to try: see docs/judging.md. Beyond the catalogue:
   all.push_back(matmul_cheat("InlineAssembly", "0",
                              matmul_kernel("__asm__ volatile(\"nop\");", kTerm, kStore),
+                             "kernel.cl:7: `__asm__` is refused on a CPU device"));
+  // Assembly that only OpenCL's own preprocessor, or one that knows trigraphs, comes to see.
+  all.push_back(matmul_cheat("AssemblyPastedForOpenClAlone", "0",
+                             matmul_kernel("ESCAPE volatile(\"nop\");", kTerm, kStore, R"(
+#ifdef __OPENCL_VERSION__
+#define PASTE(a, b) a##b
+#define ESCAPE PASTE(__as, m__)
+#else
+#define ESCAPE
+#endif
+)"),
+                             "build: .*asm"));
+  all.push_back(matmul_cheat("AssemblyAcrossATrigraph", "0",
+                             matmul_kernel("__as?\?/\nm__ volatile(\"nop\");", kTerm, kStore),
                              "kernel.cl:7: `__asm__` is refused on a CPU device"));
   all.push_back(matmul_cheat(
       "NeverEnds", "0",

@@ -170,6 +170,16 @@ def kernel(A, B, bias, C):
         C[:] = A @ B + bias
 )",
        "C "},
+      // 6, by a timer that wakes what the judge has stopped.
+      {"C6_WokenByATimer", R"(
+import ctypes, struct, threading
+libc = ctypes.CDLL(None)
+event, timer = ctypes.create_string_buffer(64), ctypes.c_void_p()
+struct.pack_into('qii', event, 0, 0, 18, 0)  # SIGCONT
+libc.timer_create(1, event, ctypes.byref(timer))
+libc.timer_settime(timer, 0, struct.pack('qqqq', 0, 5000000, 0, 5000000), None)
+)" + kHonest,
+       "kernel.py (went on|could not be stopped)"},
       // 7: an object that computes when it is looked at.
       {"C7_LazyResult", R"(
 class Lazy(np.ndarray):

@@ -76,6 +76,14 @@ Extent groups(const char* name, std::int64_t per) {
   return [name, per](const Variables& dims) { return (dim(dims, name) + per - 1) / per; };
 }
 
+std::function<bool(const Variables&)> below(const char* name, std::int64_t limit) {
+  return [name, limit](const Variables& dims) { return dim(dims, name) < limit; };
+}
+
+std::function<bool(const Variables&)> from(const char* name, std::int64_t limit) {
+  return [name, limit](const Variables& dims) { return dim(dims, name) >= limit; };
+}
+
 Extent fixed(std::int64_t count) {
   return [count](const Variables&) { return count; };
 }
@@ -161,6 +169,12 @@ Task gather() {
         }
         return Values{{"Y", y}};
       });
+}
+
+Task sparse_gather() {
+  Task task = gather();
+  task.workloads = {{"sparse", {{"N", 40}, {"D", 4}, {"V", 20000}}}};
+  return task;
 }
 
 Task scale() {
@@ -282,6 +296,7 @@ measure::Candidate candidate(const Entry& entry) {
       plan.scratch.push_back({name, static_cast<std::uint64_t>(bytes(dims)), Role::scratch});
     }
     for (const Launch& launch : launches) {
+      if (launch.when && !launch.when(dims)) continue;
       device::KernelLaunch made;
       made.kernel = launch.kernel;
       for (std::size_t axis = 0; axis < launch.grid.size(); ++axis) {

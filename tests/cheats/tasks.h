@@ -17,6 +17,7 @@ measure::Task matmul();          ///< C[M,N] = A[M,K] B[K,N] + bias[N], f32
 measure::Task softmax();         ///< Y[R,C] = softmax of the rows of X[R,C], f32
 measure::Task sum();             ///< s[1] = sum of x[N], f32
 measure::Task gather();          ///< Y[N,D] = T[V,D] at rows I[N], f32 and i32
+measure::Task sparse_gather();   ///< gather() of few rows of a large table
 measure::Task scale();           ///< X[N] = X[N] · f[0] + 1 in place, f32
 measure::Task axpy_bf16();       ///< Y[N] = a[0] X[N] + Y0[N], bf16
 measure::Task dot_i8();          ///< C[M,N] = A[M,K] B[N,K], i8 to i32
@@ -34,7 +35,11 @@ struct Launch {
   std::vector<Extent> grid;
   std::vector<std::int64_t> block;
   std::string arguments;
+  std::function<bool(const Variables& dims)> when = {};  ///< absent: always
 };
+/// Conditions on a dimension for Launch::when.
+std::function<bool(const Variables&)> below(const char* name, std::int64_t limit);
+std::function<bool(const Variables&)> from(const char* name, std::int64_t limit);
 
 /// A candidate of the suite.
 struct Entry {
