@@ -76,6 +76,11 @@ std::string normalise(const Instruction& instruction) {
     i = end;
   }
   while (!out.empty() && out.back() == ' ') out.pop_back();
+  // One encoding: of gfx10 and gfx11 clang writes an offset of 0 and llvm-objdump no register.
+  constexpr std::string_view kNoOffset = ", null";
+  if (instruction.instruction_class == "smem" && out.ends_with(kNoOffset)) {
+    out.replace(out.size() - kNoOffset.size(), kNoOffset.size(), ", 0x0");
+  }
   return out;
 }
 

@@ -141,6 +141,8 @@ TEST(IsaDiff, AddressesAndLabelsDoNotCount) {
   EXPECT_FALSE(same("s_add_u32 s0, s0, 16", "s_add_u32 s0, s0, 32", "salu"));
   EXPECT_FALSE(same("ds_read_b32 v0, v1 offset:16", "ds_read_b32 v0, v1 offset:32", "lds_load"));
   EXPECT_TRUE(same("v_add_f32   v0,  v1, v2", "v_add_f32 v0, v1, v2 ; comment", "valu"));
+  EXPECT_TRUE(same("s_load_b64 s[0:1], s[2:3], null", "s_load_b64 s[0:1], s[2:3], 0x0", "smem"));
+  EXPECT_FALSE(same("s_load_b64 s[0:1], s[2:3], null", "s_load_b64 s[0:1], s[2:3], 0x8", "smem"));
 }
 
 TEST(IsaDiff, TheSameInstructionsCanStillBeAnotherKernel) {

@@ -445,9 +445,8 @@ void analyse(Kernel& kernel, const std::vector<Line>& lines, const Object& objec
   if (!region.empty()) {
     kernel.hot = hot = -1;
     kernel.notes.emplace_back(
-        "the loop that computes most is another way past code without a loop that computes more, "
-        "so "
-        "isa.loop.* describes that code");
+        "the loop that computes most runs instead of straight code that computes more, which "
+        "isa.loop.* describes");
   } else if (hot >= 0) {
     for (const int block : kernel.loops[static_cast<std::size_t>(hot)].blocks) {
       const BasicBlock& at = kernel.blocks[static_cast<std::size_t>(block)];

@@ -386,7 +386,8 @@ _pocl_kernel_f_workgroup:
   EXPECT_EQ(found.value("isa.loop.scalar_fp_share"), 0);
   EXPECT_EQ(found.value("isa.loop.vector_bits"), 256);
   EXPECT_EQ(found.value("isa.loop.instructions"), 7);
-  EXPECT_THAT(beside->kernels[0].notes, testing::Contains(testing::HasSubstr("another way")));
+  EXPECT_THAT(beside->kernels[0].notes,
+              testing::Contains(testing::HasSubstr("instead of straight code")));
   // Behind one another both run, and a loop runs more often.
   const auto behind = read_code(compile(kernel("nop")), real_process_runner());
   ASSERT_TRUE(behind) << behind.error().to_string();
