@@ -401,7 +401,7 @@ class Bencher {
       const Contents contents = pool_->next(generator_);
       const bool kept_here = verified && half == verified_half;
       Kept now;
-      const bool looked_at = which.back() != twin() && generator_.below(kLookedAt) == 0;
+      const bool looked_at = most > 0 && which.back() != twin() && generator_.below(kLookedAt) == 0;
       const bool read = kept_here || looked_at;
       const std::uint64_t parity = launches_;
       for (const std::size_t at : order) {

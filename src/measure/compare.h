@@ -64,7 +64,9 @@ struct BenchOptions {
   /// A workload; three times that where fewer blocks than bound an interval have run by then.
   double largest_seconds = 15;
   double confidence = 0.99;
-  int verified_launches = 2;  ///< of each side's timed launches, drawn in secret, checked in full
+  /// Of each side's timed launches, drawn in secret, checked in full; with 0 none is held to the
+  /// incumbent's either.
+  int verified_launches = 2;
   std::vector<std::string> workloads;  ///< empty: all that have a weight
 };
 
