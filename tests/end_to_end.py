@@ -205,7 +205,7 @@ def check_usage(root):
             (["run", "--agent", "replay"], "needs --replay FOLDER"),
             (["bench", "--seconds", "-1"], "--seconds and --precision are more than 0"),
             (["bench", "--precision", "nan"], "--seconds and --precision are more than 0"),
-            (["import", root / "nowhere"], "there is no folder"),
+            (["import", root / "nowhere"], "it is no folder"),
             (["init", "x", "--from", root / "nowhere"], "there is no folder"),
             (["init", root / ("x" * 300), "--from", SOURCE / "tests/tasks/scale"], f"cannot make {root}/xxx")]:
         done = run(*line, code=2, cwd=root)

@@ -104,7 +104,7 @@ class Importer {
     }
     std::error_code ignored;
     if (names.empty() && !fs::is_directory(from_, ignored)) {
-      return bad_input(fmt::format("there is no folder {}", from_.string()))
+      return bad_input(fmt::format("{} holds no records: it is no folder", from_.string()))
           .with_hint("name the workspace of a skill, or of burnish");
     }
     if (names.empty()) {
