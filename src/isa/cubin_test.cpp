@@ -163,6 +163,35 @@ TEST(Fatbin, ImagesAreReadAndTheRestIsNamed) {
   EXPECT_THAT(reading->warnings, testing::Contains(HasSubstr("sm_90 PTX (zstd)")));
 }
 
+TEST(Fatbin, WithoutMachineCodeWhatItHoldsIsNamed) {
+  const auto fatbin = [](const std::vector<std::uint16_t>& kinds) {
+    std::string bytes(16, '\0');
+    const auto put = [&](std::size_t at, auto value) {
+      std::memcpy(bytes.data() + at, &value, sizeof(value));
+    };
+    put(0, std::uint32_t{0xba55ed50});
+    put(4, std::uint16_t{1});
+    put(6, std::uint16_t{16});
+    put(8, std::uint64_t{64} * kinds.size());
+    for (const std::uint16_t kind : kinds) {
+      const std::size_t at = bytes.size();
+      bytes += std::string(64, '\0');
+      put(at, kind);
+      put(at + 4, std::uint32_t{64});
+      put(at + 28, std::uint32_t{90});
+    }
+    return bytes;
+  };
+  const auto error = [&](const std::vector<std::uint16_t>& kinds) {
+    const auto reading = read_bytes(fatbin(kinds));
+    return reading ? std::string("accepted") : reading.error().message;
+  };
+  EXPECT_EQ(error({1}), "it holds no machine code for NVIDIA GPUs, only sm_90 PTX");
+  // nvcc -dlto
+  EXPECT_EQ(error({1, 8}), "it holds no machine code for NVIDIA GPUs, only sm_90 PTX, sm_90 image");
+  EXPECT_THAT(error(std::vector<std::uint16_t>(12, 1)), HasSubstr("only sm_90 PTX, "));
+}
+
 /// A host object with one section, .nv_fatbin.
 std::string host_object(const std::string& fatbin) {
   const std::string names("\0.nv_fatbin\0.shstrtab\0", 22);

@@ -212,6 +212,7 @@ Result<Reading> read_fat(std::string_view bytes, const std::string& file, std::s
     reading.warnings.push_back(fmt::format("{} is left out: {}", name, why));
     if (!failure) failure = std::move(read.error());
   }
+  const bool no_code = others.size() == entries.size();
   if (!others.empty()) {
     if (others.size() > 8) {
       const std::size_t more = others.size() - 8;
@@ -223,9 +224,8 @@ Result<Reading> read_fat(std::string_view bytes, const std::string& file, std::s
   if (reading.kernels.empty()) {
     if (failure) return std::move(*failure);
     return bad_input(entries.empty() ? "it holds no code for NVIDIA GPUs"
-                     : others.size() == entries.size()
-                         ? "it holds no machine code for NVIDIA GPUs, "
-                           "only PTX"
+                     : no_code
+                         ? "it holds no machine code for NVIDIA GPUs, only " + join(others, ", ")
                          : "its images for NVIDIA GPUs hold no kernel")
         .at({file, 0, 0})
         .with_hint("compile for the architecture of a GPU, for example with -arch=native");
