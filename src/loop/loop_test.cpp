@@ -17,8 +17,7 @@ namespace {
 /// compiled for each of them.
 std::unique_ptr<Loop> open(const Scene& scene) {
   const fs::path programs = scene.workspace() / ".burnish/cache/reference/reference/programs";
-  const fs::path kept =
-      fs::read_symlink("/proc/self/exe").parent_path() / "reference-of-loop-test";
+  const fs::path kept = fs::read_symlink("/proc/self/exe").parent_path() / "reference-of-loop-test";
   constexpr auto kWhole = fs::copy_options::recursive | fs::copy_options::skip_existing;
   if (fs::exists(kept)) {
     fs::create_directories(programs.parent_path());

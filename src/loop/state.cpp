@@ -141,10 +141,10 @@ std::vector<Todo> todo(const State& state, const workspace::TaskSpec& task) {
   const std::string evidence = fmt::format("profiles/v{}/evidence.json", state.incumbent);
   switch (state.next) {
     case Stage::baseline:
-      return {{"burnish baseline",
-               fmt::format("v{} must be judged and timed before anything is changed",
-                           state.version),
-               {"burnish.toml", task.kernel_file, task.launch_file}}};
+      return {
+          {"burnish baseline",
+           fmt::format("v{} must be judged and timed before anything is changed", state.version),
+           {"burnish.toml", task.kernel_file, task.launch_file}}};
     case Stage::profile:
       return {{"burnish profile",
                fmt::format("v{} has no profile yet, and there is no edit without a "

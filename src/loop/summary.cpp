@@ -52,7 +52,8 @@ Result<Summary> summarize(const workspace::Workspace& workspace) {
       if (compute > 0 || bandwidth > 0) summary.utilization = std::max(compute, bandwidth) / 100;
     }
   }
-  // Of the versions that the best one came by; others may be of another tool, or were added by hand.
+  // Of the versions that the best one came by; others may be of another tool, or were added by
+  // hand.
   int at = state.incumbent;
   for (auto record = records.rbegin(); record != records.rend(); ++record) {
     if (record->number != at || record->optimization.action_category == "baseline") continue;
