@@ -230,13 +230,14 @@ Result<void> Loop::require_incumbent(const State& state) const {
   for (const auto& [name, text] : files)
     if (plain(incumbent.at(name)) != plain(text)) changed.push_back(name);
   if (changed.empty()) return {};
+  BURNISH_TRY_ASSIGN(const auto commit, workspace_.commit_of(state.incumbent));
   return refused(fmt::format("{} differs from v{}, and no plan covers the change",
                              join(changed, ", "), state.incumbent))
       .at({(workspace_.folder() / changed.front()).string()})
-      .with_hint(fmt::format("put it back with `git checkout HEAD -- {}`, or have it judged: "
+      .with_hint(fmt::format("put it back with `git checkout {} -- {}`, or have it judged: "
                              "`burnish plan --template`, `burnish plan --check FILE`, "
                              "`burnish implement`, `burnish gate`",
-                             join(changed, " ")));
+                             commit->substr(0, 12), join(changed, " ")));
 }
 
 Result<std::string> Loop::recover() {

@@ -221,6 +221,8 @@ struct Workspace::State {
     Record record;
   };
   std::map<int, Cached> records;
+  /// The candidate at a commit, which never changes: the incumbent's is asked for at every stage.
+  std::optional<std::pair<std::string, Files>> candidate_at;
 
   fs::path pending_file() const { return folder / ".burnish/pending.json"; }
 
@@ -610,6 +612,8 @@ Result<std::optional<int>> Workspace::newest_commit() const {
 }
 
 Result<Files> Workspace::candidate_at(const std::string& commit) const {
+  if (state_->candidate_at && state_->candidate_at->first == commit)
+    return state_->candidate_at->second;
   const std::vector<std::string> names = candidate_names(state_->task);
   BURNISH_TRY_ASSIGN(auto contents, state_->git.contents(commit, names));
   Files files;
@@ -619,6 +623,7 @@ Result<Files> Workspace::candidate_at(const std::string& commit) const {
     }
     files[names[i]] = std::move(*contents[i]);
   }
+  state_->candidate_at.emplace(commit, files);
   return files;
 }
 
