@@ -304,6 +304,7 @@ Result<void> PythonSession::stop() {
   }
   for (const std::int64_t process : stopped_) {
     while (!has_stopped(process)) {
+      ::kill(static_cast<pid_t>(process), SIGSTOP);  // again, for what was woken meanwhile
       if (real_clock().steady() > until) {
         return could_not_be_stopped();
       }
@@ -334,7 +335,7 @@ Error PythonSession::could_not_be_stopped() {
 /// the clock runs or to work on after it.
 Result<void> PythonSession::hold_to_the_stop() {
   for (const auto& [process, before] : used_) {
-    if (cpu_time(process) <= before) continue;
+    if (has_stopped(process) && cpu_time(process) <= before) continue;
     child_.reset();
     failure_ = refused(file_ + " went on while it was stopped between two calls")
                    .with_hint("something woke it: a timer, or another process, that sends SIGCONT");

@@ -172,12 +172,17 @@ def kernel(A, B, bias, C):
        "C "},
       // 6, by a timer that wakes what the judge has stopped.
       {"C6_WokenByATimer", R"(
-import ctypes, struct, threading
+import ctypes, signal, struct, threading, time
+signal.signal(signal.SIGCONT, lambda *_: None)
 libc = ctypes.CDLL(None)
 event, timer = ctypes.create_string_buffer(64), ctypes.c_void_p()
 struct.pack_into('qii', event, 0, 0, 18, 0)  # SIGCONT
 libc.timer_create(1, event, ctypes.byref(timer))
-libc.timer_settime(timer, 0, struct.pack('qqqq', 0, 5000000, 0, 5000000), None)
+def arm():
+    while True:
+        libc.timer_settime(timer, 0, struct.pack('qqqq', 0, 0, 0, 2000000), None)
+        time.sleep(0.0005)
+threading.Thread(target=arm, daemon=True).start()
 )" + kHonest,
        "kernel.py (went on|could not be stopped)"},
       // 7: an object that computes when it is looked at.
