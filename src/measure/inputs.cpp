@@ -317,7 +317,7 @@ Values draw_inputs(const Problem& problem, Family family, Generator& generator, 
           const int range = spread_exponent(tensor.dtype);
           for (double& value : values) {
             const auto shift =
-                static_cast<int>(generator.below(static_cast<std::uint64_t>(2 * range + 1)));
+                static_cast<int>(generator.below(2 * static_cast<std::uint64_t>(range) + 1));
             value = std::ldexp(value, shift - range);
           }
         }

@@ -64,7 +64,7 @@ class Rows {
   Result<std::optional<std::int64_t>> integer(int column) const {
     const std::string_view field = trim(text(column));
     if (field.empty()) return std::optional<std::int64_t>{};
-    if (const auto value = parse_integer(field)) return std::optional<std::int64_t>(*value);
+    if (const auto value = parse_integer(field)) return value;
     // pandas writes integers with a fraction.
     if (const auto real = parse_number(field); real && *real >= -9e15 && *real <= 9e15) {
       return std::optional<std::int64_t>(static_cast<std::int64_t>(*real));
@@ -434,7 +434,7 @@ Result<void> read_agents(const Input& input, Run& run) {
 
 /// "L2 channel 17 of XCD 3", "Wave_Size_4" and their like describe passes, not counters.
 bool is_description(std::string_view column) {
-  static const std::set<std::string_view> kNames = {"Dispatch_ID",
+  static const std::set<std::string_view> titles = {"Dispatch_ID",
                                                     "GPU_ID",
                                                     "Queue_ID",
                                                     "Queue_Id",
@@ -465,14 +465,14 @@ bool is_description(std::string_view column) {
                                                     "Kernel_Id",
                                                     "Correlation_Id",
                                                     "Index"};
-  if (kNames.count(column) > 0) return true;
+  if (titles.count(column) > 0) return true;
   // Of further passes: the same names with a number behind.
   const std::size_t line = column.rfind('_');
   if (line == std::string_view::npos || line + 1 == column.size()) return false;
   const std::string_view tail = column.substr(line + 1);
   const bool number =
       std::all_of(tail.begin(), tail.end(), [](char c) { return c >= '0' && c <= '9'; });
-  return number && kNames.count(column.substr(0, line)) > 0;
+  return number && titles.count(column.substr(0, line)) > 0;
 }
 
 Result<void> read_wide(const Input& input, Run& run) {

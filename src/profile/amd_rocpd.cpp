@@ -481,11 +481,12 @@ class Reader {
       if (group == nullptr) continue;
       for (const auto& [index, sum] : sums) {
         ++values;
-        run_.add_value(
-            *group, index, sum, source_, 0,
-            kept_ < 100'000 && ++kept_ > 0
-                ? run_.keep(fmt::format("rocpd_pmc_event of event {}", event_id.value_or(0)))
-                : std::string_view{});
+        std::string_view locator;
+        if (kept_ < 100'000) {
+          ++kept_;
+          locator = run_.keep(fmt::format("rocpd_pmc_event of event {}", event_id.value_or(0)));
+        }
+        run_.add_value(*group, index, sum, source_, 0, locator);
       }
     }
     while (more_values) {

@@ -193,7 +193,7 @@ void run_program(std::string_view program, std::uint64_t offset,
   const std::uint64_t step = at.read<std::uint8_t>();
   if (version == 4) at.skip(1);  // operations a VLIW instruction: 1
   at.skip(1);                    // default_is_stmt
-  const int line_base = at.read<std::int8_t>();
+  const auto line_base = static_cast<int>(at.read<std::int8_t>());
   const int line_range = at.read<std::uint8_t>();
   const int opcode_base = at.read<std::uint8_t>();
   if (!at.ok() || line_range == 0 || opcode_base == 0) return;

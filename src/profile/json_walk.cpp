@@ -308,7 +308,7 @@ std::optional<double> JsonWalk::number() {
 
 /// Steps over what stands inside open brackets, up to the one that closes the last of them.
 void JsonWalk::skip_brackets() {
-  static const std::array<bool, 256> kStops = [] {
+  static const std::array<bool, 256> ends = [] {
     std::array<bool, 256> stops{};
     for (const char c : {'"', '[', ']', '{', '}'}) stops[static_cast<unsigned char>(c)] = true;
     return stops;
@@ -317,7 +317,7 @@ void JsonWalk::skip_brackets() {
   const char* data = text_.data();
   const std::size_t size = text_.size();
   do {
-    while (at_ < size && !kStops[static_cast<unsigned char>(data[at_])]) ++at_;
+    while (at_ < size && !ends[static_cast<unsigned char>(data[at_])]) ++at_;
     if (at_ >= size) {
       fail("the file ends in the middle: it was cut off");
       return;
