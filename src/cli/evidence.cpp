@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/front.h"
 #include "cli/verbs.h"
+#include "knowledge/knowledge.h"
 
 namespace burnish::cli {
 namespace {
@@ -62,7 +63,11 @@ void add_evidence(CommandLine& line, Common& common) {
   arguments.action([&common, files]() -> Result<int> {
     BURNISH_TRY_ASSIGN(const auto rules, evidence::Rules::load());
     std::vector<fs::path> paths(files->begin(), files->end());
-    BURNISH_TRY_ASSIGN(const auto found, evidence::gather(paths, rules, real_process_runner()));
+    BURNISH_TRY_ASSIGN(auto found, evidence::gather(paths, rules, real_process_runner()));
+    BURNISH_TRY_ASSIGN(const auto catalogue, knowledge::Catalogue::load());
+    for (auto& kernel : found.kernels)
+      for (auto& finding : kernel.verdicts.findings)
+        finding.cards = catalogue.holding_on(knowledge::subject_of(kernel), finding.cards);
     if (common.json) {
       print_json(evidence::to_json(found));
       return 0;

@@ -7,7 +7,6 @@
 
 #include "base/data.h"
 #include "base/text.h"
-#include "evidence/evidence.h"
 #include "hardware/spec.h"
 #include "knowledge/applicability.h"
 
@@ -396,6 +395,20 @@ std::string scope_of(const CardHead& card, const Resolved& resolved) {
 }
 
 }  // namespace
+
+std::vector<std::string> Catalogue::holding_on(const evidence::Subject& subject,
+                                               const std::vector<std::string>& ids) const {
+  const auto target = find_target(subject.arch);
+  std::vector<std::string> holding;
+  for (const std::string& id : ids) {
+    const auto page = find(id);
+    if (!page || applicability(state_->pages[*page].head.applies, subject.vendor,
+                               target ? &*target : nullptr)
+                         .weight > 0)
+      holding.push_back(id);
+  }
+  return holding;
+}
 
 Result<std::vector<Hit>> Catalogue::list(const Scope& scope) const {
   BURNISH_TRY_ASSIGN(const Resolved resolved, resolve(scope, state_->pages));

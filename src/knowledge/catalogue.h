@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "evidence/evidence.h"
 #include "hardware/sources.h"
 #include "knowledge/page.h"
 
@@ -57,6 +58,9 @@ class Catalogue {
   std::optional<std::size_t> find(std::string_view id) const;
   /// Errors: bad_input for an unknown id, with near ones.
   Result<std::size_t> require(const std::string& id) const;
+  /// These cards without those that are known not to hold on the kernel's device.
+  std::vector<std::string> holding_on(const evidence::Subject& subject,
+                                      const std::vector<std::string>& ids) const;
   /// The pitfalls that warn of a card.
   const std::vector<std::string>& warnings(std::string_view id) const;
   /// Of the program and of the folders, which go before it.

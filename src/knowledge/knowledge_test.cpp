@@ -158,6 +158,20 @@ TEST(Target, RangesAndFamilies) {
   EXPECT_FALSE(covers("cdna9", *find_target("sm_90")));
 }
 
+TEST(Catalogue, OfARulesCardsThoseHoldThatTheDeviceCanDo) {
+  const auto catalogue = Catalogue::load();
+  ASSERT_TRUE(catalogue) << catalogue.error().to_string();
+  const std::vector<std::string> ids = {"tma-mbarrier-ring", "split-k"};
+  const auto holding = [&](const std::string& vendor, const std::string& arch) {
+    return catalogue->holding_on({{}, vendor, arch}, ids);
+  };
+  EXPECT_EQ(holding("nvidia", "sm_90a"), ids);
+  EXPECT_THAT(holding("nvidia", "sm_86"), ElementsAre("split-k"));
+  EXPECT_THAT(holding("amd", "gfx942"), ElementsAre("split-k"));
+  EXPECT_EQ(holding("nvidia", ""), ids);  // unknown is not a no
+  EXPECT_EQ(holding("nvidia", "sm_9999"), ids);
+}
+
 TEST(Target, UnknownSaysSoAndNamesNearOnes) {
   const auto sm = find_target("sm_93");
   ASSERT_FALSE(sm);
