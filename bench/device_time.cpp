@@ -566,10 +566,18 @@ int main(int argc, char** argv) {
   }
   std::string out;
   double seconds = 1;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string option = argv[i];
-    if (option == "--out") out = argv[i + 1];
-    if (option == "--seconds") seconds = parse_number(argv[i + 1]).value_or(seconds);
+  for (int i = 1; i < argc; i += 2) {
+    const std::string option = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
+    const auto number = parse_number(value);
+    if (option == "--out" && !value.empty()) {
+      out = value;
+    } else if (option == "--seconds" && number) {
+      seconds = *number;
+    } else {
+      fmt::print(stderr, "{} {} is no option; there are --out FILE and --seconds N\n", option,
+                 value);
+      return exit_code(ErrorKind::bad_input);
+    }
   }
   const auto done = run(out, seconds);
   if (done) return *done;

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -397,15 +398,23 @@ Result<void> run(int argc, char** argv) {
   int same = 1000, slower = 200, copies = 12;
   double percent = 3, seconds = 300;
   std::string path = "error_rates.jsonl", choice = "auto";
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string option = argv[i], value = argv[i + 1];
-    if (option == "--aa") same = static_cast<int>(parse_integer(value).value_or(same));
-    if (option == "--slower") slower = static_cast<int>(parse_integer(value).value_or(slower));
-    if (option == "--percent") percent = parse_number(value).value_or(percent);
-    if (option == "--copies") copies = static_cast<int>(parse_integer(value).value_or(copies));
-    if (option == "--seconds") seconds = parse_number(value).value_or(seconds);
-    if (option == "--out") path = value;
-    if (option == "--device") choice = value;
+  const std::map<std::string, int*> counts = {
+      {"--aa", &same}, {"--slower", &slower}, {"--copies", &copies}};
+  const std::map<std::string, double*> numbers = {{"--percent", &percent}, {"--seconds", &seconds}};
+  const std::map<std::string, std::string*> texts = {{"--out", &path}, {"--device", &choice}};
+  for (int i = 1; i < argc; i += 2) {
+    const std::string option = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
+    const auto number = parse_number(value);
+    if (const auto count = counts.find(option); count != counts.end() && number) {
+      *count->second = static_cast<int>(*number);
+    } else if (const auto found = numbers.find(option); found != numbers.end() && number) {
+      *found->second = *number;
+    } else if (const auto text = texts.find(option); text != texts.end() && !value.empty()) {
+      *text->second = value;
+    } else {
+      return bad_input(fmt::format("{} {} is no option of this program", option, value))
+          .with_hint("bench/error_rates.cpp begins with what there is");
+    }
   }
   const double until = seconds_now() + seconds;
   File file(path);
