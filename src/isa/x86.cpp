@@ -312,25 +312,16 @@ std::map<std::string, std::vector<Line>> parse_disassembly(std::string_view text
   return functions;
 }
 
-/// "# 0x2000" is how llvm-objdump prints the address that a rip-relative operand means.
-std::optional<std::uint64_t> commented_address(std::string_view text) {
-  const std::size_t at = text.find("# 0x");
-  if (at == std::string_view::npos) return {};
-  const std::string_view digits = text.substr(at + 4);
-  std::uint64_t address = 0;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), address, 16);
-  return error == std::errc() && end != digits.data() ? std::optional(address) : std::nullopt;
-}
-
-std::string with_constant(const Object& object, const std::string& text, const Decoded& decoded) {
+/// The text with the value behind a rip-relative operand, which counts from the next instruction.
+/// (llvm-objdump comments on the address, but not where it comments on a shuffle: LLVM 14.)
+std::string with_constant(const Object& object, const std::string& text, const Decoded& decoded,
+                          std::uint64_t next) {
   const Operand* memory = decoded.memory();
   if (memory == nullptr || !memory->memory.relative) return text;
-  const auto address = commented_address(text);
-  if (!address) return text;
+  const std::uint64_t address = next + static_cast<std::uint64_t>(memory->memory.displacement);
   const bool table = decoded.read_bits == 0;
   const std::string_view value = object.constant(
-      *address, table ? kTableBytes : static_cast<std::size_t>(decoded.read_bits / 8));
+      address, table ? kTableBytes : static_cast<std::size_t>(decoded.read_bits / 8));
   if (value.empty()) return text;
   std::string shown;
   if (table) {
@@ -397,11 +388,14 @@ void analyse(Kernel& kernel, const std::vector<Line>& lines, const Object& objec
   std::set<int> vector_registers;
   std::int64_t stack_bytes = 0;
   int highest = 0;
-  for (const Line& line : lines) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const Line& line = lines[i];
     Decoded decoded = decode(line.text, frame);
     Instruction instruction;
     instruction.address = line.address;
-    instruction.text = with_constant(object, line.text, decoded);
+    instruction.text = i + 1 < lines.size()
+                           ? with_constant(object, line.text, decoded, lines[i + 1].address)
+                           : line.text;
     instruction.opcode = decoded.mnemonic;
     instruction.instruction_class = decoded.instruction_class;
     instruction.source_file = line.source_file;
