@@ -59,32 +59,24 @@ Result<int> bench_versions(const Common& common, BenchArguments& arguments) {
     const auto& timing = result.results[i];
     for (const auto& workload : task.workloads) {
       if (workload.name != timing.workload) continue;
-      if (roofs.empty()) {
-        table.row({timing.version, timing.workload, with_prefix(timing.latency.p50, "s"),
-                   with_prefix(timing.latency.p5, "s"), with_prefix(timing.latency.p95, "s"),
-                   with_prefix(timing.flops, "FLOP/s"), with_prefix(timing.bandwidth, "B/s"), "",
-                   ""});
-        csv += fmt::format("{},{},{},{},{},{},{},,\n", timing.version, timing.workload,
-                           number_text(timing.latency.p50), number_text(timing.latency.p5),
-                           number_text(timing.latency.p95), number_text(timing.flops),
-                           number_text(timing.bandwidth));
-        continue;
+      std::vector<std::string> shares(2), numbers(2);  // blank without ceilings
+      if (!roofs.empty()) {
+        BURNISH_TRY_ASSIGN(const auto roof,
+                           loop::workload_roofline(task, workload, timing.latency.p50,
+                                                   timing.method.cache_state(), roofs));
+        const double compute = roof.compute_utilization, bandwidth = roof.bandwidth_utilization;
+        json["results"][i]["utilization"] = {{"compute", compute}, {"bandwidth", bandwidth}};
+        shares = {fmt::format("{:.1f} %", compute * 100), fmt::format("{:.1f} %", bandwidth * 100)};
+        numbers = {number_text(compute), number_text(bandwidth)};
       }
-      BURNISH_TRY_ASSIGN(const auto roof,
-                         loop::workload_roofline(task, workload, timing.latency.p50,
-                                                 timing.method.cache_state(), roofs));
-      json["results"][i]["utilization"] = {{"compute", roof.compute_utilization},
-                                           {"bandwidth", roof.bandwidth_utilization}};
       table.row({timing.version, timing.workload, with_prefix(timing.latency.p50, "s"),
                  with_prefix(timing.latency.p5, "s"), with_prefix(timing.latency.p95, "s"),
                  with_prefix(timing.flops, "FLOP/s"), with_prefix(timing.bandwidth, "B/s"),
-                 fmt::format("{:.1f} %", roof.compute_utilization * 100),
-                 fmt::format("{:.1f} %", roof.bandwidth_utilization * 100)});
-      csv += fmt::format("{},{},{},{},{},{},{},{},{}\n", timing.version, timing.workload,
+                 shares[0], shares[1]});
+      csv += fmt::format("{},{},{},{},{},{},{},{}\n", timing.version, timing.workload,
                          number_text(timing.latency.p50), number_text(timing.latency.p5),
                          number_text(timing.latency.p95), number_text(timing.flops),
-                         number_text(timing.bandwidth), number_text(roof.compute_utilization),
-                         number_text(roof.bandwidth_utilization));
+                         number_text(timing.bandwidth), join(numbers, ","));
     }
   }
   if (common.json) {
