@@ -267,6 +267,8 @@ MappedFile::~MappedFile() {
 
 namespace {
 
+constexpr const char* kHowToChoose = "set TMPDIR to a folder that can be written to";
+
 void remove_tree(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);
@@ -302,13 +304,12 @@ Result<fs::path> temporary_parent() {
   const char* base = std::getenv("TMPDIR");
   const fs::path root = base != nullptr && *base != '\0' ? base : "/tmp";
   const fs::path parent = root / fmt::format("burnish-tmp-{}", ::geteuid());
-  constexpr const char* kHint = "set TMPDIR to a folder that can be written to";
   struct stat info{};
   if ((::mkdir(parent.c_str(), 0700) != 0 && errno != EEXIST) ||
       ::lstat(parent.c_str(), &info) != 0) {
     return environment_error(fmt::format("cannot make a temporary folder in {}: {}", root.string(),
                                          std::strerror(errno)))
-        .with_hint(kHint);
+        .with_hint(kHowToChoose);
   }
   if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 022) != 0) {
     return environment_error(
@@ -328,7 +329,7 @@ Result<TemporaryFolder> TemporaryFolder::make(std::string_view prefix) {
     if (::mkdtemp(pattern.data()) == nullptr) {
       return environment_error(fmt::format("cannot make a temporary folder in {}: {}",
                                            parent.string(), std::strerror(errno)))
-          .with_hint("set TMPDIR to a folder that can be written to");
+          .with_hint(kHowToChoose);
     }
     TemporaryFolder folder;
     folder.path_ = pattern;
