@@ -16,6 +16,12 @@ Error out_of_order(const Entry& entry, const std::string& expected) {
       .with_hint("the journal was edited; restore it from a copy, the git history is untouched");
 }
 
+/// What the entry says beside its event and version; an object whatever the journal holds.
+Json detail_of(const Entry& entry) {
+  Json detail = Json::parse(entry.detail_text, nullptr, false);
+  return detail.is_object() ? detail : Json::object();
+}
+
 }  // namespace
 
 const char* to_string(Stage stage) {
@@ -86,14 +92,13 @@ Result<State> state_of(const std::vector<Entry>& journal) {
       highest = std::max(highest, entry.version);
       ++state.iterations;
       if (state.enabler) ++state.enabler->judged;
-      const auto detail = Json::parse(entry.detail_text, nullptr, false);
-      state.judged = detail.is_object() ? detail.value("result", "") : "";
-      state.judged_hash = detail.is_object() ? detail.value("hash", "") : "";
+      const Json detail = detail_of(entry);
+      state.judged = detail.value("result", "");
+      state.judged_hash = detail.value("hash", "");
       state.next = Stage::commit;
     } else if (entry.event == "commit") {
       if (state.next != Stage::commit) return out_of_order(entry, to_string(state.next));
-      const auto detail = Json::parse(entry.detail_text, nullptr, false);
-      if (!detail.is_object() || !detail.value("enabler", false)) {
+      if (!detail_of(entry).value("enabler", false)) {
         state.enabler.reset();
       } else if (!state.enabler) {
         state.enabler = State::Enabler{entry.version, state.incumbent, 0};
@@ -118,8 +123,7 @@ Result<State> state_of(const std::vector<Entry>& journal) {
     } else if (entry.event == "mask") {
       state.restarted = true;
     } else if (entry.event == "stop") {
-      const auto detail = Json::parse(entry.detail_text, nullptr, false);
-      state.stop_reason = detail.is_object() ? detail.value("reason", "") : "";
+      state.stop_reason = detail_of(entry).value("reason", "");
       // A version in the making is not given up: the kernel in the working tree is its.
       if (state.next != Stage::stopped)
         state.resumes_at = state.next == Stage::plan ? Stage::profile : state.next;
