@@ -107,6 +107,9 @@ struct Evidence {
   std::vector<std::string> warnings;
 };
 
+/// "nvidia", "amd" or "cpu"; empty for an architecture that is not known.
+std::string vendor_of_arch(std::string_view arch);
+
 /// Reads any mix of profiler artefacts and code, joins what concerns the same kernel, and evaluates
 /// the rules. Needs no GPU and no workspace.
 Result<Evidence> gather(const std::vector<fs::path>& files, const Rules& rules,

@@ -34,13 +34,6 @@ struct Code {
   bool used = false;
 };
 
-std::string vendor_of_arch(std::string_view arch) {
-  if (arch.starts_with("sm_")) return "nvidia";
-  if (arch.starts_with("gfx")) return "amd";
-  if (arch.starts_with("x86") || arch.starts_with("aarch64")) return "cpu";
-  return {};
-}
-
 std::string vendor_of_artefact(std::string_view kind) {
   if (kind.starts_with("ncu")) return "nvidia";
   if (kind.starts_with("roc") || kind.starts_with("att")) return "amd";
@@ -547,6 +540,13 @@ void model_occupancy(KernelEvidence& kernel, std::int64_t shared_bytes) {
     to.add(made("launch.waves", *blocks / (found->blocks * *units), "1", "model",
                 "workgroups over those that the device holds at once"));
   }
+}
+
+std::string vendor_of_arch(std::string_view arch) {
+  if (arch.starts_with("sm_")) return "nvidia";
+  if (arch.starts_with("gfx")) return "amd";
+  if (arch.starts_with("x86") || arch.starts_with("aarch64")) return "cpu";
+  return {};
 }
 
 Result<Evidence> gather(const std::vector<fs::path>& files, const Rules& rules,

@@ -350,11 +350,7 @@ std::vector<Hit> CardBase::for_evidence(const evidence::Subject& subject,
 
 evidence::Subject subject_of(const evidence::KernelEvidence& kernel) {
   const std::string& arch = kernel.device.arch;
-  evidence::Subject subject{kernel.metrics, "", arch};
-  if (arch.starts_with("sm_")) subject.vendor = "nvidia";
-  if (arch.starts_with("gfx")) subject.vendor = "amd";
-  if (arch.starts_with("x86-64") || arch.starts_with("aarch64")) subject.vendor = "cpu";
-  return subject;
+  return {kernel.metrics, evidence::vendor_of_arch(arch), arch};
 }
 
 Json to_json(const std::vector<Hit>& hits) {
