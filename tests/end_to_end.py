@@ -175,6 +175,15 @@ def check_offline():
     ask("error", "wiki", "search", "transpose", "--layer", "L3", code=2)
     ranked = ask("wiki", "wiki", "for", SOURCE / "tests/plans/h200-transpose-v4", "--limit", 3)["results"]
     assert any("shared-memory" in hit["id"] for hit in ranked), ranked
+    evidence = json.loads((SOURCE / "tests/plans/h200-transpose-v4/evidence.json").read_text())
+    for kernel in evidence["kernels"]:
+        kernel["device"].pop("arch")
+    with tempfile.TemporaryDirectory() as folder:
+        unknown = pathlib.Path(folder) / "evidence.json"
+        unknown.write_text(json.dumps(evidence))
+        ranked = ask("wiki", "wiki", "for", unknown, "--limit", 3)["results"]
+    # Not taken for a processor, whose cards know no shared memory.
+    assert any("shared-memory" in hit["id"] for hit in ranked), ranked
     ask("wiki", "wiki", "index")
     ask("wiki", "wiki", "show", "tile-for-cache")
     ask("doctor", "doctor")

@@ -127,10 +127,7 @@ Result<std::vector<Profiled>> read_profile(const fs::path& profile) {
                          std::move(kernel.verdicts)});
   }
   for (auto& kernel : kernels) {
-    const std::string& arch = kernel.subject.arch;
-    kernel.subject.vendor = arch.starts_with("sm_")   ? "nvidia"
-                            : arch.starts_with("gfx") ? "amd"
-                                                      : "cpu";
+    kernel.subject.vendor = evidence::vendor_of_arch(kernel.subject.arch);
   }
   return kernels;
 }
