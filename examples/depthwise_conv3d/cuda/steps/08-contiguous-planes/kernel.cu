@@ -24,7 +24,6 @@ constexpr int kMargin = 2 * kLine;                        // rows of zeros above
 // whole lines again.
 constexpr int kStage = 56 * kLine + 8, kStages = 4;
 constexpr int kMostShift = 32;                            // dwords that the ring starts later, for its place in a line
-constexpr int kAhead = 2;                                 // planes that are fetched to the L2 cache at once
 // What lanes left and right of a plane read instead, from the bank that they would read there.
 constexpr int kZeros = (2 * kPairs + 4) * kLine + 64;
 
@@ -42,9 +41,6 @@ __device__ inline void load_plane(unsigned to, const unsigned* from, int bytes, 
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
                "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
-__device__ inline void prefetch(const unsigned* from, int bytes) {
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
-}
 
 extern "C" __global__ void __launch_bounds__(kWarps * 32, 2)
 depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restrict__ W,
@@ -55,6 +51,11 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
   // This block's planes of results, and as many planes of inputs and two more.
   const int begin = depth * (int)blockIdx.x / (int)gridDim.x;
   const int planes = depth * ((int)blockIdx.x + 1) / (int)gridDim.x - begin + 2;
+  // Asked for before the planes, or they would come after all that all blocks have under way.
+  unsigned short asked[3];
+#pragma unroll
+  for (int i = 0; i < 3; ++i) asked[i] = W[channel * 75 + min(lane + 32 * i, 74)];
+  const float bias = widen(B[channel]);
   const unsigned* const from = X + ((size_t)blockIdx.y * (depth + 2) + begin) * plane_size;
   const int shift = (int)(((size_t)from - kMargin * 4) % 128 / 4);
   unsigned* inputs = reinterpret_cast<unsigned*>(shared) + kMargin + shift;
@@ -62,10 +63,8 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
   // Barriers of 8 bytes: a plane of inputs is there, is used.
   const unsigned there = shared_address(zeros + kZeros + kMostShift - shift), used = there + 8 * kStages;
   const auto load = [&](int plane, int stage) {
-    const unsigned* at = from + (size_t)plane * plane_size;
-    load_plane(shared_address(inputs + stage * kStage), at, plane_size * 4, there + 8 * stage);
-    const int ahead = min(kAhead, planes - 1 - plane);
-    if (plane % kAhead == 0 && ahead > 0) prefetch(at + plane_size, ahead * plane_size * 4);
+    load_plane(shared_address(inputs + stage * kStage), from + (size_t)plane * plane_size, plane_size * 4,
+               there + 8 * stage);
   };
   if (threadIdx.x == 0) {
     for (int i = 0; i < kStages; ++i) {
@@ -84,7 +83,11 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
       reinterpret_cast<unsigned short*>(zeros + kZeros + kMostShift - shift + 4 * kStages) + warp * 256;
   for (int i = lane; i < 128; i += 32) reinterpret_cast<unsigned*>(taps)[i] = 0;
   __syncwarp();
-  for (int i = lane; i < 75; i += 32) taps[i / 25 * 84 + i / 5 % 5 * 12 + i % 5 + 15] = W[channel * 75 + i];
+#pragma unroll
+  for (int k = 0; k < 3; ++k) {
+    const int i = min(lane + 32 * k, 74);
+    taps[i / 25 * 84 + i / 5 % 5 * 12 + i % 5 + 15] = asked[k];
+  }
   __syncthreads();
 
   // A lane has inputs (0, 2 pair), (0, 2 pair + 1) and the same of row 1, of result (group / 4, group % 4).
@@ -94,7 +97,6 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
     const unsigned short* tap = taps + i / 6 * 84 + (i % 6 + 1 - group / 4) * 12 + 3 + 2 * pair - group % 4;
     band[i / 6][i % 6 / 2][i % 2] = tap[0] | (unsigned)tap[1] << 16;
   }
-  const float bias = widen(B[channel]);
   // Of both slots: the inputs two rows above and two columns before in the first stage, and how far they are in the
   // next. Of the slot that this lane stores, the second for odd lanes: the results and how many rows are left there.
   const bool odd = pair % 2 != 0;
@@ -123,25 +125,30 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
     for (int r = 0; r < 3; ++r) {  // where this plane's first sums are
       const int plane = first + r;
       if (plane >= planes) break;
-      // Once all have used the plane before this one its room is free.
-      if (threadIdx.x == plane % kWarps * 32 && plane >= 1 && plane - 1 + kStages < planes) {
-        const int before = stage == 0 ? kStages - 1 : stage - 1;
-        wait(used + 8 * before, stage == 0 ? turn ^ 1 : turn);
-        load(plane - 1 + kStages, before);
+      wait(there + 8 * stage, turn);
+      // All that a plane has for this warp comes to registers first, so that its room is free early.
+      unsigned rows[kPairs + 2][4];
+#pragma unroll
+      for (int i = 0; i < kPairs + 2; ++i) {
+        const unsigned* upper = x[0] + stage * next[0] + 2 * i * kLine;
+        const unsigned* lower = x[1] + stage * next[1] + 2 * i * kLine;
+        rows[i][0] = upper[0], rows[i][1] = lower[0], rows[i][2] = upper[kLine], rows[i][3] = lower[kLine];
       }
       __syncwarp();
-      wait(there + 8 * stage, turn);
+      if (lane == 0) arrive(used + 8 * stage);
       // The first two planes end no results. These are converted all the same and not stored: a branch would keep the
       // next products from starting while these are under way.
       const int rows_left = plane < 2 ? 0 : left;
 #pragma unroll
       for (int i = 0; i < kPairs + 2; ++i) {
-        const unsigned* upper = x[0] + stage * next[0] + 2 * i * kLine;
-        const unsigned* lower = x[1] + stage * next[1] + 2 * i * kLine;
-        const unsigned rows[4] = {upper[0], lower[0], upper[kLine], lower[kLine]};
-        if (i == kPairs + 1) {
+        // Once all have used the plane before this one its room is free; that is waited for while products run.
+        if (i == 2) {
+          if (threadIdx.x == plane % kWarps * 32 && plane >= 1 && plane - 1 + kStages < planes) {
+            const int before = stage == 0 ? kStages - 1 : stage - 1;
+            wait(used + 8 * before, stage == 0 ? turn ^ 1 : turn);
+            load(plane - 1 + kStages, before);
+          }
           __syncwarp();
-          if (lane == 0) arrive(used + 8 * stage);
         }
         // This plane's rows with the taps of depth 2 end the sums that were begun two planes ago.
 #pragma unroll
@@ -150,8 +157,8 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
           for (int kh = 2; kh >= 0; --kh) {
             const int down = i - kh;
             if (down < 0 || down >= kPairs) continue;
-            if (kd == 0 && kh == 0) multiply_first(sums[r][down], rows, band[0][0], bias);
-            else multiply(sums[(r + 3 - kd) % 3][down], rows, band[kd][kh]);
+            if (kd == 0 && kh == 0) multiply_first(sums[r][down], rows[i], band[0][0], bias);
+            else multiply(sums[(r + 3 - kd) % 3][down], rows[i], band[kd][kh]);
           }
         }
         if (i < 2) continue;
@@ -160,7 +167,7 @@ depthwise_planes(const unsigned* __restrict__ X, const unsigned short* __restric
         const unsigned other = __shfl_xor_sync(0xffffffff, odd ? upper_pair : lower_pair, 1);
         if (2 * (i - 2) < rows_left) {
           *reinterpret_cast<uint2*>(y + 2 * (i - 2) * kLine) =
-              odd ? make_uint2(other, lower_pair) : make_uint2(upper_pair, other);
+              make_uint2(odd ? other : upper_pair, odd ? lower_pair : other);
         }
       }
       if (plane >= 2) y += plane_size;
