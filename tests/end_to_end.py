@@ -389,7 +389,7 @@ macros = {HALF = 1}
 def check_records(root):
     """What a demo tells of a version is what the loop recorded; both are kept for the pages that link to them."""
     story, kept = root / "burnish-demo-story", root / "kept"
-    said = subprocess.run([SOURCE / "scripts/keep-story", story, kept], check=True, capture_output=True, text=True).stdout
+    said = subprocess.run([SOURCE / "scripts/keep-run", story, kept], check=True, capture_output=True, text=True).stdout
     assert "left out, listed in README.md" in said, said
     demo = json.loads((kept / "demo.json").read_text())
     assert [one.get("record") is not None for one in demo["contenders"]] == [True] * 4 + [False] * 2
