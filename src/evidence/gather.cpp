@@ -326,8 +326,7 @@ class Gatherer {
       if (name.starts_with("hotspot.") && metric.text.starts_with(kOffset)) {
         if (const isa::Instruction* at = instruction_at(code, metric.text);
             at != nullptr && at->source_line > 0) {
-          metric.text = fmt::format("{}:{} ({})", fs::path(at->source_file).filename().string(),
-                                    at->source_line, metric.text);
+          metric.text = fmt::format("{} ({})", at->source_place(), metric.text);
         }
       }
       with_lines.add(std::move(metric));

@@ -102,7 +102,7 @@ TEST_F(NvidiaCode, TheReportsOwnObjectIsRead) {
   EXPECT_EQ(spill.metrics.value("isa.loop.spill_load"), 0);
   const Metric* loop = spill.metrics.find("isa.loop.instructions");
   ASSERT_TRUE(loop);
-  EXPECT_THAT(loop->where.locator, HasSubstr("k.cu:5"));
+  EXPECT_THAT(loop->where.locator, HasSubstr("(k.cu:5)"));
 }
 
 TEST_F(NvidiaCode, ALoopThatIsNotThereIsNotAskedFor) {

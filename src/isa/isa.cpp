@@ -148,9 +148,8 @@ class Collector {
     for (const int block : loop.blocks) {
       const BasicBlock& at = kernel_.blocks[static_cast<std::size_t>(block)];
       for (int i = at.first; i < at.first + at.count; ++i) {
-        const Instruction& instruction = kernel_.instructions[static_cast<std::size_t>(i)];
-        if (instruction.source_line <= 0) continue;
-        return place + fmt::format(" ({}:{})", instruction.source_file, instruction.source_line);
+        const std::string line = kernel_.instructions[static_cast<std::size_t>(i)].source_place();
+        if (!line.empty()) return fmt::format("{} ({})", place, line);
       }
     }
     return place;
@@ -162,6 +161,13 @@ class Collector {
 };
 
 }  // namespace
+
+std::string Instruction::source_place() const {
+  if (source_line <= 0) return {};
+  const std::size_t slash = source_file.find_last_of("/\\");
+  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
+  return fmt::format("{}:{}", std::string_view(source_file).substr(name), source_line);
+}
 
 bool recognises_code(std::string_view bytes) {
   return std::any_of(kFamilies.begin(), kFamilies.end(),

@@ -43,6 +43,8 @@ struct Instruction {
   int width_bits = 0;     ///< bits a lane moves, for memory accesses; 0 otherwise
   std::string source_file;  ///< empty when the artefact has no line information
   int source_line = 0;
+  /// "kernel.cu:12", without the folder that it was compiled in; empty without line information.
+  std::string source_place() const;
   std::vector<int> waits_for;      ///< indices of the instructions whose result it waits for
   std::optional<Control> control;  ///< NVIDIA code with its encoding only
 };

@@ -519,11 +519,8 @@ class CodeReader {
   }
 
   static std::string place_of(const Instruction& instruction) {
-    if (instruction.source_line <= 0) return {};
-    const std::string_view path = instruction.source_file;
-    const std::size_t slash = path.find_last_of("/\\");
-    return fmt::format(", {}:{}", slash == std::string_view::npos ? path : path.substr(slash + 1),
-                       instruction.source_line);
+    const std::string line = instruction.source_place();
+    return line.empty() ? "" : ", " + line;
   }
 
   Kernel& kernel_;
