@@ -359,9 +359,17 @@ class CodeReader {
     return found == loop.classes.end() ? 0 : found->second;
   }
 
+  bool goes_on_for_any_lane(const Loop& loop) const {
+    return std::any_of(loop.blocks.begin(), loop.blocks.end(), [&](int block) {
+      const BasicBlock& at = kernel_.blocks[static_cast<std::size_t>(block)];
+      const int last = at.first + at.count - 1;
+      return kernel_.instructions[static_cast<std::size_t>(last)].opcode == "BRA.U.ANY";
+    });
+  }
+
   /// A loop that only waits, for an mbarrier or for what another block writes, or that serves the
   /// lanes one after another: most often it runs once.
-  static bool does_no_work(const Loop& loop) {
+  bool does_no_work(const Loop& loop) const {
     std::int64_t work = 0;
     for (const char* name :
          {"fma", "packed_fma", "sfu", "convert", "vmem_load", "vmem_store", "lds_load", "lds_store",
@@ -369,7 +377,10 @@ class CodeReader {
       work += count_of(loop, name);
     }
     if (work > 0) return false;
-    if (loop.instructions <= kLongestServingLoop && count_of(loop, "cross_lane") > 0) return true;
+    if (loop.instructions <= kLongestServingLoop &&
+        (count_of(loop, "cross_lane") > 0 || goes_on_for_any_lane(loop))) {
+      return true;
+    }
     return count_of(loop, "matrix") + count_of(loop, "async_copy") + count_of(loop, "cross_lane") ==
                0 &&
            count_of(loop, "barrier") + count_of(loop, "wait") > 0;

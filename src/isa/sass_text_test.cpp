@@ -454,6 +454,24 @@ TEST(SassText, HotLoopIsTheOneThatWorks) {
   EXPECT_EQ(hot_loop(kernel), 2) << "not in a loop";
 }
 
+TEST(SassText, LoopThatServesLanesInTurnIsNotHot) {
+  // What a copy by TMA becomes whose operands ptxas does not know to be the same in all lanes.
+  const std::string text =
+      "\t.target\tsm_90\n\t.section\t.text.k,\"ax\",@progbits\n.text.k:\n.L_x_0:\n"
+      "        /*0000*/                   HMMA.16816.F32 R4, R8, R12, R4 ;\n.L_x_1:\n"
+      "        /*0010*/               @P1 R2UR P0, UR11, R99 ;\n"
+      "        /*0020*/               @P1 PLOP3.LUT P1, PT, P0, PT, PT, 0x80, 0x0 ;\n"
+      "        /*0030*/                   UTMASTG.3D [UR8], [UR6] ;\n"
+      "        /*0040*/               @P1 BRA.U.ANY `(.L_x_1) ;\n"
+      "        /*0050*/               @P2 BRA `(.L_x_0) ;\n"
+      "        /*0060*/                   EXIT ;\n";
+  auto reading = read_string(text);
+  ASSERT_TRUE(reading) << reading.error().to_string();
+  const Kernel& kernel = reading->kernels.at(0);
+  ASSERT_EQ(kernel.loops.size(), 2u);
+  EXPECT_EQ(kernel.loops[static_cast<std::size_t>(hot_loop(kernel))].depth, 1);
+}
+
 TEST(SassText, DamagedTextGivesLocatedErrors) {
   const auto error = [](std::string_view text) {
     const auto reading = read_string(text);
