@@ -68,7 +68,7 @@ TEST_F(Headers, LowerWithoutADeviceLibrary) {
 class Depthwise : public StoryTest {
  protected:
   static Story& story() {
-    static Story story = Story::read("depthwise_conv3d", {});
+    static Story story = Story::read("depthwise_conv3d", "hip", {});
     return story;
   }
   static const Compiled& step(const std::string& name, const std::string& arch) {
@@ -228,7 +228,8 @@ TEST_F(Depthwise, Table) {
 class TopK : public StoryTest {
  protected:
   static Story& story() {
-    static Story story = Story::read("topk_sigmoid", {{"EXPERTS", TomlValue(std::int64_t{64})}});
+    static Story story =
+        Story::read("topk_sigmoid", "hip", {{"EXPERTS", TomlValue(std::int64_t{64})}});
     return story;
   }
   static const Compiled& step(const std::string& name, const std::string& arch) {

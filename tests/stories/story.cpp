@@ -79,8 +79,9 @@ bool Compiled::finds(const std::string& rule) const {
                      [&](const auto& finding) { return finding.id == rule; });
 }
 
-Story Story::read(const std::string& example, const workspace::Configuration& values) {
-  const auto files = or_throw(loop::find_example(example, "hip"));
+Story Story::read(const std::string& example, const std::string& backend,
+                  const workspace::Configuration& values) {
+  const auto files = or_throw(loop::find_example(example, backend));
   return Story(or_throw(loop::Story::read(files, values, {})));
 }
 

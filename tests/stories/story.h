@@ -33,11 +33,12 @@ struct Compiled : loop::CompiledStep {
   bool finds(const std::string& rule) const;
 };
 
-/// The steps of an example in HIP, each compiled once.
+/// The steps of an example in HIP or CUDA, each compiled once.
 class Story {
  public:
   /// `values` are tunables of the compiled versions.
-  static Story read(const std::string& example, const workspace::Configuration& values);
+  static Story read(const std::string& example, const std::string& backend,
+                    const workspace::Configuration& values);
 
   std::vector<std::string> steps() const { return story_.steps(); }
   /// Throws when it does not compile or cannot be read.
