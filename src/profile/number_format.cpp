@@ -19,6 +19,29 @@ struct Shape {
   bool negative = false;
 };
 
+/// Thousands are groups of 3 digits; in lakhs and crores those before the last have 2. Versions and
+/// addresses look like numbers otherwise.
+bool is_grouped(std::string_view whole, char separator) {
+  const std::vector<std::string_view> groups = split(whole, separator);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const std::size_t digits = groups[i].size();
+    const bool fits = i == 0                   ? digits >= 1 && digits <= 3
+                      : i + 1 == groups.size() ? digits == 3
+                                               : digits == 2 || digits == 3;
+    if (!fits) return false;
+  }
+  return true;
+}
+
+/// Whether what stands before the decimals is grouped, where it is in groups at all.
+bool has_right_groups(std::string_view body) {
+  const std::size_t last = body.find_last_of(".,");
+  if (last == std::string_view::npos) return true;
+  const char separator = body[last], other = separator == '.' ? ',' : '.';
+  if (body.find(other) != std::string_view::npos) return is_grouped(body.substr(0, last), other);
+  return body.find(separator) == last || is_grouped(body, separator);
+}
+
 std::optional<Shape> shape_of(std::string_view cell) {
   cell = trim(cell);
   Shape shape;
@@ -44,7 +67,8 @@ std::optional<Shape> shape_of(std::string_view cell) {
       return std::nullopt;
     }
   }
-  if (shape.body.empty() || !is_digit(shape.body.front()) || !is_digit(shape.body.back())) {
+  if (shape.body.empty() || !is_digit(shape.body.front()) || !is_digit(shape.body.back()) ||
+      !has_right_groups(shape.body)) {
     return std::nullopt;
   }
   return shape;

@@ -29,6 +29,17 @@ TEST(NumberFormat, ReadsPlainNumbersWithoutAnyHint) {
   }
 }
 
+TEST(NumberFormat, GroupsHaveThreeDigits) {
+  NumberFormat format;
+  for (const char* no : {"1,2,3", "127.0.0.1", "2025.3.1", "1,2345,678", "1234,567,890", "1,,234",
+                         "1,2345.5", "12,34.5"}) {
+    format.see(no);
+    EXPECT_FALSE(value(format, no)) << no;
+  }
+  EXPECT_EQ(format.decimal(), '.') << "what is no number proves nothing";
+  EXPECT_EQ(value(format, "12,34,567.5"), 1234567.5) << "lakhs";
+}
+
 TEST(NumberFormat, OneCellDecidesForTheFile) {
   NumberFormat english;
   english.see("117,344");
