@@ -386,6 +386,7 @@ Verdicts Rules::evaluate(const Subject& subject) const {
       }
     }
     finding.because = rule.because.fill(
+        [&](const std::string& name) { return metrics.find(name); },
         [&](const std::string& name) { return find_metric(rule, metrics, name); });
     finding.action = rule.action;
     finding.cards = rule.cards;

@@ -257,6 +257,28 @@ TEST(Rules, MistakesAreErrorsAtTheirPlace) {
   EXPECT_EQ(error_of(""), "accepted");
 }
 
+TEST(Rules, TellsTheNumberThatItWentBy) {
+  const Rules rules = Rules::load().value();
+  const auto told = [&](std::initializer_list<std::pair<const char*, double>> code) {
+    MetricSet metrics = set(code);
+    for (const auto& [name, value] :
+         std::initializer_list<std::pair<const char*, double>>{{"isa.global_load_mean_bits", 40},
+                                                               {"pipe.lsu_pct", 30},
+                                                               {"dram.throughput_pct", 20},
+                                                               {"l2.throughput_pct", 20},
+                                                               {"pipe.fma_pct", 10},
+                                                               {"pipe.tensor_pct", 0}})
+      metrics.add(number(name, value));
+    for (const auto& finding : rules.evaluate({metrics, "nvidia", "sm_90"}).findings)
+      if (finding.id == "narrow-global-loads") return finding.because;
+    return std::string("none");
+  };
+  EXPECT_THAT(told({{"isa.loop.instructions", 50}, {"isa.loop.global_load_mean_bits", 32}}),
+              HasSubstr("fetch 32 bits"));
+  EXPECT_THAT(told({}), HasSubstr("fetch 40 bits")) << "there is no loop";
+  EXPECT_EQ(told({{"isa.loop.instructions", 50}}), "none") << "the loop loads nothing";
+}
+
 TEST(Fill, Plurals) {
   EXPECT_EQ(*fill("{a.b:n} load{a.b:s} and {a.c:n} store{a.c:s}", set({{"a.b", 1}, {"a.c", 2}})),
             "1 load and 2 stores");
@@ -272,6 +294,8 @@ TEST(Fill, Formats) {
   };
   EXPECT_EQ(filled("{n:n} of {n:.1f}"), "1,234,567 of 1234567.4");
   EXPECT_EQ(filled("{r:%} {r} {t:p} {w} {gone}"), "12.3 % 0.123 123 µs registers unknown");
+  EXPECT_EQ(filled("{gone|r|n:%} {gone|lost}"), "12.3 % unknown");
+  EXPECT_THAT(filled("{r|}"), HasSubstr("does not name"));
   EXPECT_EQ(filled("{{{r:.2f}}}"), "{0.12}");
   EXPECT_EQ(filled("no braces"), "no braces");
   EXPECT_THAT(filled("{nan:n} {big:n}"), HasSubstr("nan"));

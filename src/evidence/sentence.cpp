@@ -23,7 +23,7 @@ Result<Sentence> Sentence::parse(const std::string& text) {
   Sentence sentence;
   std::string literal;
   const auto end_literal = [&] {
-    if (!literal.empty()) sentence.parts_.push_back({Format::literal, literal, 0});
+    if (!literal.empty()) sentence.parts_.push_back({Format::literal, literal, {}, 0});
     literal.clear();
   };
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -45,11 +45,12 @@ Result<Sentence> Sentence::parse(const std::string& text) {
     const std::string inside = text.substr(i + 1, end - i - 1);
     const std::size_t colon = inside.find(':');
     Part part;
-    part.text = inside.substr(0, colon);
+    for (const std::string_view name : split(std::string_view(inside).substr(0, colon), '|'))
+      part.names.emplace_back(name);
     const std::string format = colon == std::string::npos ? "" : inside.substr(colon + 1);
     const bool fixed = format.size() == 3 && format[0] == '.' && format[2] == 'f' &&
                        std::isdigit(static_cast<unsigned char>(format[1]));
-    if (!is_metric_name(part.text)) {
+    if (!std::all_of(part.names.begin(), part.names.end(), is_metric_name)) {
       return bad_input(fmt::format("\"{{{}}}\" does not name a metric", inside));
     }
     if (colon == std::string::npos) {
@@ -80,19 +81,23 @@ Result<Sentence> Sentence::parse(const std::string& text) {
 std::vector<std::string> Sentence::names() const {
   std::vector<std::string> names;
   for (const Part& part : parts_) {
-    if (part.format != Format::literal) names.push_back(part.text);
+    names.insert(names.end(), part.names.begin(), part.names.end());
   }
   return names;
 }
 
-std::string Sentence::fill(const std::function<const Metric*(const std::string&)>& find) const {
+std::string Sentence::fill(const Find& find, const Find& assumed) const {
   std::string text;
   for (const Part& part : parts_) {
     if (part.format == Format::literal) {
       text += part.text;
       continue;
     }
-    const Metric* metric = find(part.text);
+    const Metric* metric = nullptr;
+    for (const std::string& name : part.names) {
+      if (metric == nullptr) metric = find(name);
+    }
+    if (metric == nullptr) metric = assumed(part.names.back());
     if (part.format == Format::plural) {
       if (metric == nullptr || metric->value != 1) text += 's';
       continue;
@@ -135,7 +140,8 @@ std::string Sentence::fill(const std::function<const Metric*(const std::string&)
 
 Result<std::string> fill(const std::string& sentence, const MetricSet& metrics) {
   BURNISH_TRY_ASSIGN(const Sentence parsed, Sentence::parse(sentence));
-  return parsed.fill([&](const std::string& name) { return metrics.find(name); });
+  return parsed.fill([&](const std::string& name) { return metrics.find(name); },
+                     [](const std::string&) { return nullptr; });
 }
 
 }  // namespace burnish::evidence

@@ -16,14 +16,17 @@ class Sentence {
   static Result<Sentence> parse(const std::string& text);
 
   std::vector<std::string> names() const;
-  /// An absent metric prints as "unknown".
-  std::string fill(const std::function<const Metric*(const std::string&)>& find) const;
+  using Find = std::function<const Metric*(const std::string&)>;
+  /// A number is that of the first name that `find` knows, else of what is `assumed` of the last;
+  /// when neither has it, it prints as "unknown".
+  std::string fill(const Find& find, const Find& assumed) const;
 
  private:
   enum class Format { literal, shortest, whole, fixed, per_cent, prefixed, plural };
   struct Part {
     Format format = Format::literal;
-    std::string text;  ///< the literal, or the metric's name
+    std::string text;                ///< the literal
+    std::vector<std::string> names;  ///< of metrics, the first choice first
     int digits = 0;
   };
   std::vector<Part> parts_;
