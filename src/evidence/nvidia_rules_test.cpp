@@ -86,6 +86,20 @@ TEST(NvidiaRules, TransposeHasBankConflictsFirst) {
   EXPECT_EQ(first.cards.at(0), "swizzle-shared-memory");
 }
 
+TEST(NvidiaRules, TransposeHasBankConflictsFirstInPagesToo) {
+  NEEDS_H200();
+  for (const char* page : {"k.details.csv", "k.details.txt"}) {
+    SCOPED_TRACE(page);
+    const Verdicts verdicts = judge(read(path.parent_path() / page).kernels.at(1));
+    ASSERT_FALSE(verdicts.findings.empty());
+    const Finding& first = verdicts.findings[0];
+    EXPECT_EQ(first.id, "shared-bank-conflicts");
+    EXPECT_TRUE(first.because.starts_with("32.2-way bank conflicts: 65,011,712 of 69,206,016"))
+        << first.because;
+    EXPECT_NEAR(first.headroom, 100 / 27.52, 0.01);
+  }
+}
+
 TEST(NvidiaRules, SpillIsAnIndexedArrayOnATinyGrid) {
   NEEDS_H200();
   const Verdicts verdicts = judge(read(path).kernels.at(2));

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/text.h"
@@ -23,26 +25,46 @@ std::string_view without_instances(std::string_view value) {
   return value.substr(0, open);
 }
 
-/// What the rule UncoalescedGlobalAccess says of the source counters, which no table of the page
-/// holds: "… uncoalesced global accesses resulting in a total of 25165824 excessive sectors (75% of
-/// the total 33554432 sectors). …"
-struct Sectors {
-  std::int64_t excess = 0, total = 0;
-};
-std::optional<Sectors> sectors_in(std::string_view message) {
-  if (!contains(message, "uncoalesced global accesses")) return std::nullopt;
-  const auto between = [&](std::string_view before,
-                           std::string_view after) -> std::optional<std::int64_t> {
-    const std::size_t at = message.find(before);
-    if (at == std::string_view::npos) return std::nullopt;
-    const std::string_view rest = message.substr(at + before.size());
-    const std::size_t end = rest.find(after);
-    return end == std::string_view::npos ? std::nullopt : parse_integer(rest.substr(0, end));
+std::optional<std::int64_t> number_between(std::string_view message, std::string_view before,
+                                           std::string_view after) {
+  const std::size_t at = message.find(before);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = message.substr(at + before.size());
+  const std::size_t end = rest.find(after);
+  return end == std::string_view::npos ? std::nullopt : parse_integer(rest.substr(0, end));
+}
+
+/// Counters that no table of the page holds, but the sentence of a rule: UncoalescedGlobalAccess
+/// ("… uncoalesced global accesses resulting in a total of 25165824 excessive sectors (75% of the
+/// total 33554432 sectors). …"), UncoalescedSharedAccess (the same of wavefronts) and
+/// SharedMemoryConflicts
+/// ("… This results in 65359228 bank conflicts, which represent 96.89% of the overall 67456380
+/// wavefronts for shared loads. …").
+std::map<std::string, std::int64_t> counters_in(std::string_view message) {
+  const auto excess_of = [&](const char* accesses, const std::string& what,
+                             const std::string& name) -> std::map<std::string, std::int64_t> {
+    if (!contains(message, accesses)) return {};
+    const auto excess = number_between(message, "resulting in a total of ", " excessive " + what);
+    const auto total = number_between(message, "% of the total ", " " + what + ")");
+    if (!excess || !total || *excess < 0 || *excess > *total) return {};
+    return {{name, *total}, {name + "_ideal", *total - *excess}};
   };
-  const auto excess = between("resulting in a total of ", " excessive sectors");
-  const auto total = between("% of the total ", " sectors)");
-  if (!excess || !total || *excess < 0 || *excess > *total) return std::nullopt;
-  return Sectors{*excess, *total};
+  auto counters =
+      excess_of("uncoalesced global accesses", "sectors", "memory_l2_theoretical_sectors_global");
+  counters.merge(
+      excess_of("uncoalesced shared accesses", "wavefronts", "memory_l1_wavefronts_shared"));
+  for (const auto& [what, operation] : {std::pair("loads", "ld"), std::pair("stores", "st")}) {
+    const auto conflicts = number_between(message, "This results in ", " bank conflicts");
+    const auto wavefronts = number_between(message, "% of the overall ",
+                                           fmt::format(" wavefronts for shared {}", what));
+    if (!conflicts || !wavefronts || *conflicts < 0 || *conflicts > *wavefronts) continue;
+    const auto name = [&](const char* counter) {
+      return fmt::format("l1tex__data_{}_mem_shared_op_{}.sum", counter, operation);
+    };
+    counters[name("bank_conflicts_pipe_lsu")] = *conflicts;
+    counters[name("pipe_lsu_wavefronts")] = *wavefronts;
+  }
+  return counters;
 }
 
 /// ncu scales this one the wrong way round ("%/Kbyte": 2.614 where the report holds 2614).
@@ -152,17 +174,13 @@ Result<void> PageBuilder::labelled(std::size_t launch, const Label& label, std::
 
 void PageBuilder::rule(std::size_t launch, VendorRule rule, const std::string& locator) {
   Launch& entry = launches_[launch];
-  if (const auto sectors = sectors_in(rule.message)) {
-    const auto put = [&](const char* name, std::int64_t value) {
-      Metric metric;
-      metric.name = name;
-      metric.value = static_cast<double>(value);
-      metric.unit = "1";
-      metric.where = {file_, hash_, locator, name, ""};
-      entry.metrics.try_emplace(metric.name, metric);
-    };
-    put("memory_l2_theoretical_sectors_global", sectors->total);
-    put("memory_l2_theoretical_sectors_global_ideal", sectors->total - sectors->excess);
+  for (const auto& [name, value] : counters_in(rule.message)) {
+    Metric metric;
+    metric.name = name;
+    metric.value = static_cast<double>(value);
+    metric.unit = "1";
+    metric.where = {file_, hash_, locator, name, ""};
+    entry.metrics.try_emplace(metric.name, metric);
   }
   entry.raw.profile.vendor_rules.push_back(std::move(rule));
 }
