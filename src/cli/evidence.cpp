@@ -65,9 +65,11 @@ void add_evidence(CommandLine& line, Common& common) {
     std::vector<fs::path> paths(files->begin(), files->end());
     BURNISH_TRY_ASSIGN(auto found, evidence::gather(paths, rules, real_process_runner()));
     BURNISH_TRY_ASSIGN(const auto catalogue, knowledge::Catalogue::load());
-    for (auto& kernel : found.kernels)
+    for (auto& kernel : found.kernels) {
+      const std::string& arch = kernel.device.arch;
       for (auto& finding : kernel.verdicts.findings)
-        finding.cards = catalogue.holding_on(knowledge::subject_of(kernel), finding.cards);
+        finding.cards = catalogue.holding_on(evidence::vendor_of_arch(arch), arch, finding.cards);
+    }
     if (common.json) {
       print_json(evidence::to_json(found));
       return 0;

@@ -115,19 +115,14 @@ Result<std::vector<Profiled>> read_profile(const fs::path& profile) {
     BURNISH_TRY_ASSIGN(auto read, loop::read_evidence(text, file.string()));
     kernels.push_back({read.kernel,
                        read.device,
-                       {std::move(read.metrics), "", read.arch},
+                       {std::move(read.metrics), evidence::vendor_of_arch(read.arch), read.arch},
                        {std::move(read.findings), {}}});
   } else {
     BURNISH_TRY_ASSIGN(const auto rules, evidence::Rules::load());
     BURNISH_TRY_ASSIGN(auto found, evidence::gather({file}, rules, real_process_runner()));
     for (auto& kernel : found.kernels)
-      kernels.push_back({kernel.name,
-                         kernel.device.name,
-                         {std::move(kernel.metrics), "", kernel.device.arch},
+      kernels.push_back({kernel.name, kernel.device.name, knowledge::subject_of(kernel),
                          std::move(kernel.verdicts)});
-  }
-  for (auto& kernel : kernels) {
-    kernel.subject.vendor = evidence::vendor_of_arch(kernel.subject.arch);
   }
   return kernels;
 }

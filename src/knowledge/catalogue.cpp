@@ -7,6 +7,7 @@
 
 #include "base/data.h"
 #include "base/text.h"
+#include "evidence/evidence.h"
 #include "hardware/spec.h"
 #include "knowledge/applicability.h"
 
@@ -396,15 +397,15 @@ std::string scope_of(const CardHead& card, const Resolved& resolved) {
 
 }  // namespace
 
-std::vector<std::string> Catalogue::holding_on(const evidence::Subject& subject,
+std::vector<std::string> Catalogue::holding_on(const std::string& vendor, const std::string& arch,
                                                const std::vector<std::string>& ids) const {
-  const auto target = find_target(subject.arch);
+  const auto target = find_target(arch);
   std::vector<std::string> holding;
   for (const std::string& id : ids) {
     const auto page = find(id);
-    if (!page || applicability(state_->pages[*page].head.applies, subject.vendor,
-                               target ? &*target : nullptr)
-                         .weight > 0)
+    if (!page ||
+        applicability(state_->pages[*page].head.applies, vendor, target ? &*target : nullptr)
+                .weight > 0)
       holding.push_back(id);
   }
   return holding;

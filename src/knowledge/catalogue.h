@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "evidence/evidence.h"
 #include "hardware/sources.h"
 #include "knowledge/page.h"
 
@@ -58,8 +57,8 @@ class Catalogue {
   std::optional<std::size_t> find(std::string_view id) const;
   /// Errors: bad_input for an unknown id, with near ones.
   Result<std::size_t> require(const std::string& id) const;
-  /// These cards without those that are known not to hold on the kernel's device.
-  std::vector<std::string> holding_on(const evidence::Subject& subject,
+  /// These cards without those that are known not to hold on such a device.
+  std::vector<std::string> holding_on(const std::string& vendor, const std::string& arch,
                                       const std::vector<std::string>& ids) const;
   /// The pitfalls that warn of a card.
   const std::vector<std::string>& warnings(std::string_view id) const;

@@ -163,7 +163,7 @@ TEST(Catalogue, OfARulesCardsThoseHoldThatTheDeviceCanDo) {
   ASSERT_TRUE(catalogue) << catalogue.error().to_string();
   const std::vector<std::string> ids = {"tma-mbarrier-ring", "split-k"};
   const auto holding = [&](const std::string& vendor, const std::string& arch) {
-    return catalogue->holding_on({{}, vendor, arch}, ids);
+    return catalogue->holding_on(vendor, arch, ids);
   };
   EXPECT_EQ(holding("nvidia", "sm_90a"), ids);
   EXPECT_THAT(holding("nvidia", "sm_86"), ElementsAre("split-k"));
