@@ -37,9 +37,8 @@ std::optional<std::int64_t> number_between(std::string_view message, std::string
 /// Counters that no table of the page holds, but the sentence of a rule: UncoalescedGlobalAccess
 /// ("… uncoalesced global accesses resulting in a total of 25165824 excessive sectors (75% of the
 /// total 33554432 sectors). …"), UncoalescedSharedAccess (the same of wavefronts) and
-/// SharedMemoryConflicts
-/// ("… This results in 65359228 bank conflicts, which represent 96.89% of the overall 67456380
-/// wavefronts for shared loads. …").
+/// SharedMemoryConflicts ("… This results in 65359228 bank conflicts, which represent 96.89% of the
+/// overall 67456380 wavefronts for shared loads. …").
 std::map<std::string, std::int64_t> counters_in(std::string_view message) {
   const auto excess_of = [&](const char* accesses, const std::string& what,
                              const std::string& name) -> std::map<std::string, std::int64_t> {
@@ -53,8 +52,8 @@ std::map<std::string, std::int64_t> counters_in(std::string_view message) {
       excess_of("uncoalesced global accesses", "sectors", "memory_l2_theoretical_sectors_global");
   counters.merge(
       excess_of("uncoalesced shared accesses", "wavefronts", "memory_l1_wavefronts_shared"));
+  const auto conflicts = number_between(message, "This results in ", " bank conflicts");
   for (const auto& [what, operation] : {std::pair("loads", "ld"), std::pair("stores", "st")}) {
-    const auto conflicts = number_between(message, "This results in ", " bank conflicts");
     const auto wavefronts = number_between(message, "% of the overall ",
                                            fmt::format(" wavefronts for shared {}", what));
     if (!conflicts || !wavefronts || *conflicts < 0 || *conflicts > *wavefronts) continue;

@@ -22,15 +22,14 @@ struct Shape {
 /// Thousands are groups of 3 digits; in lakhs and crores those before the last have 2. Versions and
 /// addresses look like numbers otherwise.
 bool is_grouped(std::string_view whole, char separator) {
-  const std::vector<std::string_view> groups = split(whole, separator);
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    const std::size_t digits = groups[i].size();
-    const bool fits = i == 0                   ? digits >= 1 && digits <= 3
-                      : i + 1 == groups.size() ? digits == 3
-                                               : digits == 2 || digits == 3;
-    if (!fits) return false;
+  for (std::size_t fewest = 1;; fewest = 2) {
+    const std::size_t digits = std::min(whole.find(separator), whole.size());
+    const bool is_last = digits == whole.size();
+    if (fewest == 2 && is_last) return digits == 3;
+    if (digits < fewest || digits > 3) return false;
+    if (is_last) return true;
+    whole.remove_prefix(digits + 1);
   }
-  return true;
 }
 
 /// Whether what stands before the decimals is grouped, where it is in groups at all.
