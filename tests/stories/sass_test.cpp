@@ -20,6 +20,7 @@ constexpr char kArch[] = "sm_90";
 /// The compiler that the tables in docs/case-studies are made with; numbers are exact for this one.
 constexpr char kTablesBy13[] = "nvcc 13.0 Build cuda_13.0.r13.0/compiler.36424714_0";
 
+template <const char* kExample>
 class SassTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -28,28 +29,30 @@ class SassTest : public testing::Test {
     if (!find_program({"nvdisasm", "cuobjdump"}, {"/usr/local/cuda/bin"}))
       GTEST_SKIP() << "neither nvdisasm nor cuobjdump on PATH";
   }
+  static Story& story() {
+    static Story story = Story::read(kExample, "cuda", {});
+    return story;
+  }
+  static const Compiled& step(const std::string& name) { return story().compiled(name, kArch); }
   static std::int64_t lanes(const Compiled& at, const char* kind) {
     const auto found = at.kernel.cross_lane.find(kind);
     return found == at.kernel.cross_lane.end() ? 0 : found->second;
   }
-  static void hold_table(const char* page, Story& story, const std::string& what) {
+  static void hold_table(const std::string& what) {
     if (device::cuda_compiler_identity() != kTablesBy13) return;
     const std::string text = fmt::format(
         "nvcc 13.0, {}. From `instructions` on one turn of the hot loop is counted, but for what "
         "moves between lanes.\n\n{}",
-        what, report::markdown(report::machine_code(story.all({kArch}))));
-    EXPECT_EQ(differs(fs::path(BURNISH_SOURCE_DIR) / "docs/case-studies" / page, "SASS", text), "");
+        what, report::markdown(report::machine_code(story().all({kArch}))));
+    const fs::path page =
+        fs::path(BURNISH_SOURCE_DIR) / "docs/case-studies" / fmt::format("{}.md", kExample);
+    EXPECT_EQ(differs(page, "SASS", text), "");
   }
 };
 
-class TopKSass : public SassTest {
- protected:
-  static Story& story() {
-    static Story story = Story::read("topk_sigmoid", "cuda", {});
-    return story;
-  }
-  static const Compiled& step(const std::string& name) { return story().compiled(name, kArch); }
-};
+constexpr char kTopK[] = "topk_sigmoid", kDepthwise[] = "depthwise_conv3d";
+using TopKSass = SassTest<kTopK>;
+using DepthwiseSass = SassTest<kDepthwise>;
 
 TEST_F(TopKSass, WhatMovesBetweenLanes) {
   EXPECT_THAT(story().steps(),
@@ -85,16 +88,7 @@ TEST_F(TopKSass, WhatMovesBetweenLanes) {
     EXPECT_GT(step(name).metric("isa.global_load_bits.128"), 0) << name;
 }
 
-TEST_F(TopKSass, Table) { hold_table("topk_sigmoid.md", story(), "rows of 128 logits"); }
-
-class DepthwiseSass : public SassTest {
- protected:
-  static Story& story() {
-    static Story story = Story::read("depthwise_conv3d", "cuda", {});
-    return story;
-  }
-  static const Compiled& step(const std::string& name) { return story().compiled(name, kArch); }
-};
+TEST_F(TopKSass, Table) { hold_table("rows of 128 logits"); }
 
 TEST_F(DepthwiseSass, WhatFeedsTheArithmetic) {
   EXPECT_GE(step("01-channels-last").metric("isa.global_load_bits.128"), 1);
@@ -122,7 +116,7 @@ TEST_F(DepthwiseSass, WhatFeedsTheArithmetic) {
   EXPECT_EQ(step("08-contiguous-planes").metric("isa.loop.lds_store"), 0);
 }
 
-TEST_F(DepthwiseSass, Table) { hold_table("depthwise_conv3d.md", story(), "256 threads a block"); }
+TEST_F(DepthwiseSass, Table) { hold_table("256 threads a block"); }
 
 }  // namespace
 }  // namespace burnish::stories
